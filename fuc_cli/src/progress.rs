@@ -12,12 +12,14 @@
 //! there are only the counts, which SIGUSR1 shows.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use fuc_engine::{Cancel, Counts, Summary};
+use rustix::process::{Pid, getpriority_process, setpriority_process};
 
 use crate::amounts::Count;
 use crate::command::Context;
@@ -59,7 +61,13 @@ const DELAY: Duration = Duration::from_secs(1);
 /// The time from one drawing to the next. It seems continuous to the user.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The nice value of the look-ahead. The kernel gives such a thread 1.4 % of a busy core (its weight is 15, and that
+/// The processor time that the look-ahead takes before its priority is lowered.
+///
+/// With it, a copy of 150,000 files of 20 KB in 3,000 directories, which took 3 to 9 s, had a percentage after 1 to 3.5 s
+/// beside two busy processes (tmpfs, two cores). Without it, it had none until its end.
+const EAGER: Duration = Duration::from_millis(300);
+
+/// The nice value of the look-ahead after that. The kernel gives such a thread 1.4 % of a busy core (its weight is 15, and that
 /// of others 1,024), and all of an idle one.
 ///
 /// With it, `--progress` takes 1.016 of the time of a copy, and 1.022 of that of a removal (400,000 files of 4 KiB in
@@ -152,6 +160,8 @@ pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
 struct Shared {
     /// Is `true` once the line was shown.
     is_shown: AtomicBool,
+    /// The thread of the look-ahead.
+    counting: OnceLock<Pid>,
     /// The amount of work, once the look-ahead is at its end.
     expected: OnceLock<Expected>,
 }
@@ -214,7 +224,7 @@ impl Watched<'_> {
         thread::scope(|scope| {
             let mut count = look_ahead.map(|look_ahead| {
                 || {
-                    lower_priority();
+                    let _ = shared.counting.set(rustix::thread::gettid());
                     let before = self.watch.counts.entries();
                     let counts = Counts::default();
                     if look_ahead(count_token, &counts) {
@@ -223,10 +233,17 @@ impl Watched<'_> {
                 }
             });
             let draw = move || {
+                let mut eager = Some(&shared.counting);
                 loop {
                     thread::park_timeout(PERIOD);
                     if !self.console.redraw_status_line() {
                         break;
+                    }
+                    if let Some(&thread) = eager.and_then(OnceLock::get)
+                        && processor_time(thread) >= EAGER
+                    {
+                        lower_priority(thread);
+                        eager = None;
                     }
                     if start.elapsed() >= DELAY
                         && let Some(count) = count.take()
@@ -265,11 +282,19 @@ impl Watched<'_> {
     }
 }
 
-/// Lowers the priority of this thread, unless that of the whole command is lower. Linux changes this thread alone.
-fn lower_priority() {
-    let before = rustix::process::getpriority_process(None).unwrap_or_default();
+/// Returns the processor time that a thread has taken, or a long time if that is unknown.
+fn processor_time(thread: Pid) -> Duration {
+    let path = format!("/proc/self/task/{thread}/schedstat");
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|time| time.parse().ok());
+    nanoseconds.map_or(Duration::MAX, Duration::from_nanos)
+}
+
+/// Lowers the priority of a thread, unless that of the whole command is lower. Linux changes this thread alone.
+fn lower_priority(thread: Pid) {
+    let before = getpriority_process(Some(thread)).unwrap_or_default();
     // Without the permission, the count costs more.
-    let _ = rustix::process::setpriority_process(None, before.max(LOOK_AHEAD_NICE));
+    let _ = setpriority_process(Some(thread), before.max(LOOK_AHEAD_NICE));
 }
 
 /// Ends the drawing and the look-ahead, even if the run panics.
