@@ -356,8 +356,9 @@ pub struct Summary {
     /// The number of those bytes that share the blocks of their source. More may be shared:
     /// `copy_file_range`, which copies smaller files, does not say whether it shares blocks.
     pub reflinked_bytes: u64,
-    /// The number of sources that a copy did not copy because the rules let their dests stay: all that
-    /// [`Event::SkippedDest`] is about. A removal has 0.
+    /// The number of sources that a copy did not copy because their dests are not older
+    /// ([`Replace::Older`](crate::Replace::Older)) or seem equal ([`Replace::Changed`](crate::Replace::Changed)). A removal
+    /// has 0.
     pub kept: u64,
     /// The number of files that [`CopyOp::verify`](crate::CopyOp::verify) has compared, including those that differ.
     pub compared: u64,

@@ -96,7 +96,7 @@ impl Tally {
         self.details.reflinked_bytes += bytes;
     }
 
-    /// Counts a source that is not copied because its dest stays.
+    /// Counts a source that is not copied because its dest stands for the copy.
     pub(crate) fn count_kept(&mut self) {
         self.details.kept += 1;
     }

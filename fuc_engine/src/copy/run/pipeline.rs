@@ -170,6 +170,7 @@ impl<'a> EntryCopy<'_, 'a> {
         let Self { run, entry } = self;
         let ctx = &run.ctx;
         if let Unreplaced::Adopted(dest) = &kept {
+            worker.scratch.tally.count_kept();
             let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
             if is_resumed {
                 run.check_dest_of_operand(entry, source)?;
@@ -188,7 +189,6 @@ impl<'a> EntryCopy<'_, 'a> {
         }
         ctx.count_skipped(source);
         if !matches!(kept, Unreplaced::AlreadyThere) {
-            worker.scratch.tally.count_kept();
             ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
         }
         Ok(Processed::NotCopied)
