@@ -171,12 +171,12 @@ fn unlock_directory(
             let dir = context.descriptors.pin(node, Side::Source, context);
             dir.is_ok_and(|dir| sys::is_subvolume(dir.as_fd()))
         };
-        let root = above.into_iter().find(is_subvolume);
-        return unlock(root.ok_or(errno)?, errno);
+        let root = above.into_iter().find(is_subvolume).ok_or(errno)?;
+        return unlock(root, errno);
     }
     match unlock(node, errno) {
         // The directory may have locks that protect its mode.
-        Err(reason) if reason != errno => {
+        Err(reason @ (Errno::PERM | Errno::ROFS)) if reason != errno => {
             unlock_directory(context, node, reason)?;
             unlock(node, errno)
         }
@@ -205,9 +205,9 @@ pub(super) fn open(context: &RemoveContext<'_>, place: &RemovePlace, errno: Errn
     if !context.unlocks || errno != Errno::ACCESS {
         return None;
     }
-    let making_room = |open: &dyn Fn() -> Result<Fd, Errno>| context.descriptors.making_room(open);
+    let descriptors = &context.descriptors;
     let held = context.at(Name::of(place), |dir, name| {
-        making_room(&|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
+        descriptors.making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
     });
     let held = held.ok()?;
     let unlock = || unlock_open(context, held.as_fd(), errno);
@@ -219,7 +219,8 @@ pub(super) fn open(context: &RemoveContext<'_>, place: &RemovePlace, errno: Errn
         }
         (Err(_), _) => return None,
     }
-    let opened = making_room(&|| sys::open_directory(held.as_fd(), c".", Symlinks::NoFollow));
+    let listed = || sys::open_directory(held.as_fd(), c".", Symlinks::NoFollow);
+    let opened = descriptors.making_room(listed);
     if opened.is_err()
         && let Some(unlocked) = Unlocked::of(context, held)
     {
