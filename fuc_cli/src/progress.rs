@@ -282,12 +282,12 @@ impl Watched<'_> {
     }
 }
 
-/// Returns the processor time that a thread has taken, or a long time if that is unknown.
+/// Returns the processor time that a thread has taken. It is 0 after its end, when its number may be that of another thread.
 fn processor_time(thread: Pid) -> Duration {
     let path = format!("/proc/self/task/{thread}/schedstat");
     let text = fs::read_to_string(path).unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|time| time.parse().ok());
-    nanoseconds.map_or(Duration::MAX, Duration::from_nanos)
+    nanoseconds.map_or(Duration::ZERO, Duration::from_nanos)
 }
 
 /// Lowers the priority of a thread, unless that of the whole command is lower. Linux changes this thread alone.
