@@ -241,6 +241,11 @@ pub enum Refusal {
     /// The content of the dest differs from that of the source, after the copy: dest, source.
     #[error("its content differs from that of its source")]
     Different,
+    /// The dest cannot be a mirror of its source, from which names are [deleted](crate::Deletion).
+    #[error(
+        "entries cannot be deleted there: it contains a source, is the dest of several, or backups are made"
+    )]
+    CannotMirror,
     /// Another engine copies all names of this file, and does not see the directory of this one: dest, source.
     #[error("the engine that copies its hard links does not see its directory")]
     HomeNotReached,

@@ -360,7 +360,7 @@ cfg_if! {
 
         pub use cancel::Cancel;
         pub use copy::{
-            Backup, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
+            Backup, CopyOp, Deletion, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
             Replace, Sparse, Xattrs, copy_tree,
         };
         pub use error::{Cause, Errno, Error, Operation, Refusal};

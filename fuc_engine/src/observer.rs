@@ -371,13 +371,18 @@ pub struct Summary {
     /// The number of incomplete dests that a cancelled copy removed. Only dests that the run itself had created are
     /// removed.
     pub discarded: u64,
+    /// The number of names that a copy has [deleted](crate::CopyOp::delete) because its sources do not have them. They
+    /// are not among the `entries`. A removal has 0.
+    pub deleted: u64,
+    /// The number of names that a copy has not deleted because of [the limit](crate::Deletion::most).
+    pub not_deleted: u64,
 }
 
 impl Summary {
-    /// Returns `true` if nothing failed and the run was not cancelled.
+    /// Returns `true` if nothing failed, the run was not cancelled, and no limit has kept anything.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.failures == 0 && !self.cancelled
+        self.failures == 0 && !self.cancelled && self.not_deleted == 0
     }
 }
 
@@ -401,6 +406,8 @@ impl AddAssign for Summary {
             declined,
             cancelled,
             discarded,
+            deleted,
+            not_deleted,
         } = run;
         self.entries += entries;
         self.files += files;
@@ -417,6 +424,8 @@ impl AddAssign for Summary {
         self.declined += declined;
         self.cancelled |= cancelled;
         self.discarded += discarded;
+        self.deleted += deleted;
+        self.not_deleted += not_deleted;
     }
 }
 
@@ -454,6 +463,8 @@ mod tests {
             discarded: 11 * factor,
             kept: 12 * factor,
             compared: 13 * factor,
+            deleted: 14 * factor,
+            not_deleted: 15 * factor,
         };
         let mut sum = run(1);
         sum += run(2);

@@ -304,6 +304,7 @@ impl<'a> Report<'a> {
             declined: self.declined.load(Ordering::Relaxed),
             cancelled: self.was_cancelled.load(Ordering::Relaxed),
             discarded: self.discarded.load(Ordering::Relaxed),
+            ..Summary::default()
         }
     }
 }

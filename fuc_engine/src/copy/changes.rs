@@ -263,6 +263,13 @@ impl Changes {
         }
     }
 
+    /// Notes that a dest was removed, or would have been in a dry run.
+    pub(super) fn vacated(&self, spot: Spot<'_, impl DestPath>) {
+        if let Self::Planned(plan) = self {
+            plan.note(spot.with_path(), None);
+        }
+    }
+
     /// Renames a dest within its directory, from `old` to `new`. If it `replaces` nothing, fails with `EEXIST` if the
     /// new name exists.
     pub(super) fn rename(

@@ -149,7 +149,7 @@ fn is_native(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     }
 }
 
-fn is_node_native(ctx: &Context<'_>, node: &CopyNode, dest: BorrowedFd<'_>) -> bool {
+pub(super) fn is_node_native(ctx: &Context<'_>, node: &CopyNode, dest: BorrowedFd<'_>) -> bool {
     let identity = node.dir.slot(Side::Dest).identity();
     identity.is_some_and(|dir| ctx.writers.is_native(dir.device(), dest))
 }
@@ -187,7 +187,7 @@ fn is_in_older_directory(place: &Place<CopyDir>) -> bool {
 }
 
 /// Returns `true` if a name in another case leads to the same file.
-fn has_other_spelling(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+pub(super) fn has_other_spelling(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     let id = |name: &CStr| {
         let stat = sys::stat(dir, name, Symlinks::NoFollow);
         stat.ok().map(|stat| FileId::of(&stat))

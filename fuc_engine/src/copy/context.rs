@@ -17,6 +17,7 @@ use super::changes::{Changes, DestPath, Spot};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::overwrite::DestTreatment;
 use super::decide::times::StoredTimes;
+use super::deletions::Deletions;
 use super::durability::Durability;
 use super::facts::{CopyDir, CopyNode, Entry, Symlinks};
 use super::operand::{Bases, DestParent, OpenParent, Operand, open_parent};
@@ -32,6 +33,7 @@ use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
 use crate::sys::{self, Fd, Inode, Stat};
+use crate::walk::Settings;
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
 pub(super) struct Failure {
@@ -87,6 +89,8 @@ pub(super) struct Context<'a> {
     /// The rules by which the filesystems of dests store times, as far as probes have shown them, by device numbers.
     pub(super) stored_times: Mutex<HashMap<u32, StoredTimes>>,
     pub(super) changes: Changes,
+    pub(super) settings: Settings,
+    pub(super) deletions: Deletions,
     /// `None`: the kernel decides when copies are written to the disk.
     pub(super) durability: Option<Durability>,
 }
@@ -101,13 +105,22 @@ impl Context<'_> {
         backup.filter(|_| !is_own_backup)
     }
 
+    /// Returns `true` if a dest in `node` of another type than its source is removed. Only a directory that existed has
+    /// such dests.
+    pub(super) fn replaces_types(&self, node: Option<&CopyNode>) -> bool {
+        let is_older = |node: &CopyNode| node.state.origin() == Origin::Existing;
+        self.policy.options.delete.is_some() && node.is_some_and(is_older)
+    }
+
     /// Returns how the options treat the dest of `entry`, if something is there.
     pub(super) fn treatment(&self, entry: &Entry<'_>) -> DestTreatment {
         if self.backup_rule(entry).is_some() {
             DestTreatment::Renamed
         } else if self.policy.options.rules.remove_first {
             DestTreatment::Unlinked
-        } else if self.policy.options.as_links == Some(LinkKind::Symbolic) {
+        } else if self.policy.options.as_links == Some(LinkKind::Symbolic)
+            || self.replaces_types(entry.node)
+        {
             DestTreatment::LinkedOver
         } else {
             DestTreatment::WrittenTo
@@ -362,6 +375,9 @@ impl Context<'_> {
                 dest,
                 backup,
             });
+        }
+        if let Some(node) = entry.node {
+            node.state.note_incomplete();
         }
         self.fail(entry.operand, failure.error);
     }

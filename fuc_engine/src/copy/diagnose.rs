@@ -142,7 +142,8 @@ pub(super) fn reading(
     }
     let dest = look::dest_facts(ctx, entry, Symlinks::Follow);
     let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));
-    match refusal {
+    // A directory would not be an obstacle.
+    match refusal.filter(|_| !ctx.replaces_types(entry.node)) {
         Some(refusal) => ctx.refused(entry, refusal),
         None => Failure::making(ctx.source_error(entry, operation, errno)),
     }

@@ -8,6 +8,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::FileType;
 
@@ -308,12 +309,13 @@ pub(super) struct DirFacts {
 }
 
 /// [`DirFacts`], and the facts inherited from the parent, in the three bytes that a node has room
-/// for.
-#[derive(Clone, Copy)]
+/// for, and whether an entry has failed.
 pub(super) struct Mark {
     /// The lower 12 bits are the mode. The next one says whether there is a mode.
     mode: [u8; 2],
     flags: u8,
+    // Relaxed: the decrement in `node::climb` publishes it to the worker that finishes the directory.
+    incomplete: AtomicBool,
 }
 
 impl Mark {
@@ -355,6 +357,7 @@ impl Mark {
         Self {
             mode: mode.to_le_bytes(),
             flags,
+            incomplete: AtomicBool::new(false),
         }
     }
 
@@ -363,11 +366,12 @@ impl Mark {
         Self {
             mode: [0; 2],
             flags: Self::BORROWED | inheritance & Self::INHERITANCE,
+            incomplete: AtomicBool::new(false),
         }
     }
 
     /// Returns the part of the mark that another engine needs for the entries of the directory.
-    fn inheritance(self) -> u8 {
+    fn inheritance(&self) -> u8 {
         self.flags & Self::INHERITANCE
     }
 
@@ -383,26 +387,35 @@ impl Mark {
         flags
     }
 
-    pub(super) fn gets_attributes(self) -> bool {
+    /// Notes that an entry has failed, or is not copied for another reason than the filter.
+    pub(super) fn note_incomplete(&self) {
+        self.incomplete.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_incomplete(&self) -> bool {
+        self.incomplete.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn gets_attributes(&self) -> bool {
         self.flags & Self::GETS_ATTRIBUTES != 0
     }
 
-    pub(super) fn has_access_time(self) -> bool {
+    pub(super) fn has_access_time(&self) -> bool {
         self.flags & Self::HAS_ACCESS_TIME != 0
     }
 
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
-    pub(super) fn is_behind_link(self) -> bool {
+    pub(super) fn is_behind_link(&self) -> bool {
         self.flags & Self::BEHIND_LINK != 0
     }
 
     /// Returns `true` if the directory belongs to another engine.
-    pub(super) fn is_borrowed(self) -> bool {
+    pub(super) fn is_borrowed(&self) -> bool {
         self.flags & Self::BORROWED != 0
     }
 
     /// Returns whether this run created the dest.
-    pub(super) fn origin(self) -> Origin {
+    pub(super) fn origin(&self) -> Origin {
         if self.flags & Self::CREATED != 0 {
             Origin::Created
         } else {
@@ -411,7 +424,7 @@ impl Mark {
     }
 
     /// Returns whether entries created in the dest may inherit an ACL from it.
-    pub(super) fn inherited_acl(self) -> DestAcl {
+    pub(super) fn inherited_acl(&self) -> DestAcl {
         if self.flags & Self::GIVES_ACL != 0 {
             DestAcl::Possible
         } else {
@@ -420,13 +433,13 @@ impl Mark {
     }
 
     /// Returns the mode to set in the end.
-    pub(super) fn mode(self) -> Option<u32> {
+    pub(super) fn mode(&self) -> Option<u32> {
         let mode = u16::from_le_bytes(self.mode);
         (mode & Self::HAS_MODE != 0).then_some(u32::from(mode & 0o7777))
     }
 
     /// Returns `true` if an ancestor's directory will be needed again.
-    pub(super) fn returns_to(self, side: Side) -> bool {
+    pub(super) fn returns_to(&self, side: Side) -> bool {
         let flag = match side {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,

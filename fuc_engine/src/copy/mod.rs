@@ -17,6 +17,8 @@
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
+//! | `mirror` | deletes what sources do not have, and what is in the way |
+//! | `deletions` | what may be deleted, and how much was |
 //! | `look` | the stats that decisions ask for; sources that are open |
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | errors about entries, and which is reported first |
@@ -72,6 +74,7 @@ mod changes;
 mod collisions;
 mod content;
 mod context;
+mod deletions;
 mod dest;
 mod diagnose;
 mod durability;
@@ -79,6 +82,7 @@ mod facts;
 mod large;
 mod look;
 mod make;
+mod mirror;
 mod operand;
 mod options;
 mod parents;
@@ -87,8 +91,8 @@ mod run;
 mod writers;
 
 pub use options::{
-    Backup, CopyOp, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink, Replace,
-    Sparse, Xattrs,
+    Backup, CopyOp, Deletion, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve,
+    Reflink, Replace, Sparse, Xattrs,
 };
 
 use run::CopyRun;

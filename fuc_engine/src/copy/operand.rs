@@ -224,6 +224,21 @@ fn open_through_link(policy: &Policy<'_>, dir: BorrowedFd<'_>, name: &CStr) -> R
     sys::open_path_directory(dir, &link.read_link()?, Symlinks::Follow)
 }
 
+/// Returns the identities of a directory and of those above it, as far as they can be reached.
+pub(super) fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
+    let mut found = Vec::new();
+    let mut above = sys::open_path_directory(dir, c".", Symlinks::NoFollow);
+    while let Ok(dir) = above {
+        match sys::stat_directory(dir.as_fd()) {
+            // The root is its own parent.
+            Ok(stat) if found.last() != Some(&stat.identity) => found.push(stat.identity),
+            _ => break,
+        }
+        above = sys::open_path_directory(dir.as_fd(), c"..", Symlinks::NoFollow);
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

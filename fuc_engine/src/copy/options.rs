@@ -127,6 +127,8 @@ pub struct CopyOp<'a> {
     pub force: bool,
     /// The rules for dests that exist.
     pub rules: DestRules,
+    /// Deletes names in the dests of directories that their sources do not have. `None`: nothing is deleted.
+    pub delete: Option<Deletion>,
     /// In [`Dest::Into`], append the whole path of each source, not only its last component.
     /// Missing directories on that path are made like those of the source. A symbolic link in
     /// place of an existing one is followed if it belongs to root or to the effective user, or if
@@ -190,6 +192,7 @@ impl Default for CopyOp<'_> {
             sparse: Sparse::Auto,
             force: false,
             rules: DestRules::default(),
+            delete: None,
             parents: false,
             preserve: Preserve::default(),
             context: None,
@@ -223,6 +226,47 @@ impl CopyOp<'_> {
             Content::OfNames
         }
     }
+}
+
+/// Selects what a copy deletes, to make the dest of each directory a mirror of its source.
+///
+/// When everything in a directory was copied, the names in its dest that the source does not have at that time are
+/// removed, with everything below them. A directory stays as it is if one of its own entries has failed. No filesystem
+/// that is mounted below the dest is entered.
+///
+/// A dest below an operand that is of another type than its source is removed, too. It is not refused, and no link is
+/// written through.
+///
+/// The run is [refused](crate::Refusal::CannotMirror) if several sources go to one directory, if
+/// [backups](DestRules::backup) are made, or if [links to directories](DestRules::follow_links_to_directories) are
+/// followed. An operand is refused if its dest contains a source.
+///
+/// ```
+/// use fuc_engine::{CopyOp, Deletion};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let [source, dest] = ["source", "dest"].map(|name| dir.path().join(name));
+/// # std::fs::create_dir_all(&source)?;
+/// # std::fs::create_dir_all(dest.join("old/sub"))?;
+/// let mirror = CopyOp::new().with(|copy| copy.delete = Some(Deletion::default()));
+/// let summary = mirror.copy(&source, &dest)?;
+/// assert_eq!(summary.deleted, 2);
+/// # assert!(!dest.join("old").exists());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[non_exhaustive]
+pub struct Deletion {
+    /// Deletes what the filter does not take, even if the source has it. Otherwise that stays, with the directories
+    /// that contain it. The filter is asked about the names in the dest, whose paths begin with that of the dest.
+    pub excluded: bool,
+    /// The largest number of entries to delete. A name that has more entries below it than are left stays, and after
+    /// it everything else. [`Summary::not_deleted`](crate::Summary::not_deleted) counts them. Entries that another
+    /// process adds in the meantime are not counted. Each of several engines has a limit of its own.
+    pub most: Option<u64>,
 }
 
 /// Selects the attributes that a copy gets from its source.

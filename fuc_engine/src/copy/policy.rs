@@ -151,7 +151,7 @@ impl<'a> Policy<'a> {
             _ => self.reads_special_content(),
         };
         let is_copied = has_content && self.options.as_links.is_none();
-        if is_copied && !treatment.vacates() {
+        if is_copied && treatment == DestTreatment::WrittenTo {
             Symlinks::Follow
         } else {
             Symlinks::NoFollow
@@ -186,7 +186,10 @@ impl<'a> Policy<'a> {
         ClearRules {
             treatment,
             symlinks: entry.symlinks,
-            links_at_dest: clear::links_at_dest(directory),
+            links_at_dest: match treatment {
+                DestTreatment::LinkedOver => Symlinks::NoFollow,
+                _ => clear::links_at_dest(directory),
+            },
             keeps_content,
             separates_links: self.options.preserve.links && !keeps_content,
             force: self.options.force,

@@ -20,7 +20,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tasks::{CopyTask, Operands};
@@ -29,6 +29,7 @@ use verifying::Unverified;
 use super::changes::Changes;
 use super::collisions::UsedNames;
 use super::context::{Context, Failure};
+use super::deletions::Deletions;
 use super::dest::backup;
 use super::durability::Durability;
 use super::facts::{CopyDir, Entry, Symlinks};
@@ -42,7 +43,7 @@ use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
 use crate::distribute::Part;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, Refusal};
 use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::hashing::HashSet;
@@ -77,7 +78,6 @@ pub(super) struct CopyRun<'a> {
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
-    settings: Settings,
     /// The other engines that work on the operands, if there are any.
     stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
 }
@@ -106,12 +106,12 @@ impl<'a> CopyRun<'a> {
     pub(super) fn new(op: &'a CopyOp<'a>, dest: &'a Dest, observer: &'a dyn Observer) -> Self {
         let policy = Policy::new(op);
         Self {
-            settings: Settings {
-                is_in_order: op.rules.ask,
-                symlinks: policy.symlinks_of_entries,
-                ..Settings::new(op.threads, op.setup.filter.clone())
-            },
             ctx: Context {
+                settings: Settings {
+                    is_in_order: op.rules.ask,
+                    symlinks: policy.symlinks_of_entries,
+                    ..Settings::new(op.threads, op.setup.filter.clone())
+                },
                 policy,
                 acl_of_target: OnceLock::new(),
                 dest,
@@ -129,6 +129,7 @@ impl<'a> CopyRun<'a> {
                 writers: Writers::default(),
                 stored_times: Mutex::default(),
                 changes: Changes::Real,
+                deletions: Deletions::default(),
                 durability: (op.durable && op.execution == Execution::Real)
                     .then(Durability::default),
             },
@@ -192,7 +193,11 @@ impl<'a> CopyRun<'a> {
         parents::finish(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(self);
-        self.ctx.report.summary()
+        let mut summary = self.ctx.report.summary();
+        let deletions = &self.ctx.deletions;
+        summary.deleted = deletions.deleted.load(Ordering::Relaxed);
+        summary.not_deleted = deletions.not_deleted.load(Ordering::Relaxed);
+        summary
     }
 
     /// Opens the target and makes the operands. If this fails, nothing can be copied.
@@ -225,6 +230,10 @@ impl<'a> CopyRun<'a> {
         };
         let names = self.ctx.operands.iter().map(|operand| &*operand.dest_name);
         self.ctx.changes = Changes::new(options, names).map_err(unusable)?;
+        let is_unsafe = self.ctx.merges_directories || options.rules.backup.is_some();
+        if options.delete.is_some() && is_unsafe {
+            return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
+        }
         durable::begin(&self.ctx)
     }
 
@@ -265,7 +274,7 @@ fn may_merge(options: &CopyOp<'_>, operands: &[Operand]) -> bool {
     let mut names = HashSet::default();
     let is_shared = |operand: &Operand| {
         let name = operand.dest_name.to_bytes();
-        name.ends_with(b".") || !names.insert(name.to_vec())
+        name == b"." || !names.insert(name.to_vec())
     };
     options.rules.follow_links_to_directories
         || operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
@@ -312,7 +321,7 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::os::fd::AsFd;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::AtomicUsize;
     use testkit::probe::{Fs, LoopMount};
     use testkit::snapshot::{Attributes, assert_same_tree};
     use testkit::tree::Tree;
@@ -406,7 +415,7 @@ mod tests {
             groups: Some(AllocationGroups::single(stat.identity.device())),
             ..Tuning::of_copy(None)
         };
-        assert!(run.settings.tuning.set(tuning).is_ok());
+        assert!(run.ctx.settings.tuning.set(tuning).is_ok());
         let summary = run.run(vec![tree.path().into()]);
         (dir, summary)
     }
@@ -441,7 +450,7 @@ mod tests {
             enters_early: true,
             ..Tuning::of_copy(None)
         };
-        assert!(run.settings.tuning.set(tuning).is_ok());
+        assert!(run.ctx.settings.tuning.set(tuning).is_ok());
         assert!(run.run(vec![at("s")]).is_complete(), "{failures:?}");
         // A few are queued before the filesystem is asked.
         let made = made.load(Ordering::Relaxed);

@@ -127,6 +127,15 @@ impl RemoveOp<'_> {
     }
 }
 
+impl<'a> RemoveOp<'a> {
+    /// Lets a run be cancelled and throttled together with another one.
+    pub(crate) fn together_with(mut self, other: &Setup<'a>) -> Self {
+        self.setup.cancel.clone_from(&other.cancel);
+        self.setup.throttle = other.throttle;
+        self
+    }
+}
+
 impl Default for RemoveOp<'_> {
     fn default() -> Self {
         Self {

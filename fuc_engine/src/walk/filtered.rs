@@ -46,7 +46,7 @@ impl Filters {
     }
 
     /// Returns the filter for the entries of `node`.
-    fn of<D: Dir>(&self, node: &Arc<Node<D>>) -> Arc<dyn Filter> {
+    pub(super) fn of<D: Dir>(&self, node: &Arc<Node<D>>) -> Arc<dyn Filter> {
         self.own(node)
             .unwrap_or_else(|| Arc::clone(&self.of_operands))
     }
@@ -244,7 +244,7 @@ pub(crate) fn reconsider<V: Visitor>(
 }
 
 /// Returns the type of an entry, or of the file that a link leads to if `symlinks` are followed.
-fn kind_of(dir: BorrowedFd<'_>, entry: Entry<'_>, symlinks: Symlinks) -> FileType {
+pub(crate) fn kind_of(dir: BorrowedFd<'_>, entry: Entry<'_>, symlinks: Symlinks) -> FileType {
     let is_followed = entry.kind() == FileType::Symlink && symlinks == Symlinks::Follow;
     if entry.kind() != FileType::Unknown && !is_followed {
         return entry.kind();

@@ -59,7 +59,7 @@ use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
 pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
-pub(crate) use filtered::{Reconsidered, reconsider};
+pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
 pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
 pub(crate) use share::offer;
 pub(crate) use sharing::run;
@@ -357,8 +357,9 @@ pub(crate) fn leave<V: Visitor>(
 ) {
     if let Some(parent) = parent {
         let finished = node::climb(parent, |node| {
+            let finished = visitor.finish(node, worker);
             filtered::forget(visitor, node);
-            visitor.finish(node, worker)
+            finished
         });
         if finished.is_some() {
             worker.scratch.finished = finished;

@@ -12,7 +12,7 @@ use super::filtered::Filters;
 use super::{NodeOf, Visitor};
 use crate::descriptors;
 use crate::filter::Filter;
-use crate::node::{Dir, Side};
+use crate::node::{Dir, Node, Side};
 use crate::sched::{Limits, Zones};
 use crate::sys::{self, AllocationGroups, Filesystem, SecondWorker, Symlinks};
 
@@ -45,6 +45,11 @@ impl Settings {
             may_be_slow: false,
             tuning: OnceLock::new(),
         }
+    }
+
+    /// Returns the filter for the entries of a directory that is not finished, if there is one.
+    pub(crate) fn filter_of<D: Dir>(&self, node: &Arc<Node<D>>) -> Option<Arc<dyn Filter>> {
+        self.filters.as_ref().map(|filters| filters.of(node))
     }
 
     /// Returns `true` if only one worker is allowed.

@@ -22,6 +22,7 @@ mod hub;
 mod kit;
 mod limits;
 mod looking_ahead;
+mod mirroring;
 mod observing;
 mod overwriting;
 mod permissions;

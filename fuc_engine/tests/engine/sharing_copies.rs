@@ -4,6 +4,7 @@
 //! they do.
 
 mod links;
+mod mirrors;
 mod operands;
 mod races;
 

@@ -266,7 +266,7 @@ impl Plan {
         self.changes().get(&spot.path).copied()
     }
 
-    fn note(&self, spot: Spot<'_>, now: Option<Stat>) {
+    pub(super) fn note(&self, spot: Spot<'_>, now: Option<Stat>) {
         self.changes().insert(spot.path, now);
     }
 }

@@ -197,8 +197,10 @@ pub(in crate::copy) fn clear(
 }
 
 fn clear_for_file(rules: ClearRules, source: &Facts, dest: &Facts) -> Clear {
+    let replaces_types = rules.treatment == DestTreatment::LinkedOver;
     match obstacle(rules.treatment, Some(source), dest) {
         Some(refusal) => Clear::Refuse(refusal),
+        None if replaces_types && dest.kind != FileType::RegularFile => Clear::Unlink,
         None if dest.kind == FileType::Symlink => Clear::Refuse(Refusal::ThroughJustCreatedLink),
         None if rules.separates_links && dest.links > 1 => Clear::Unlink,
         None => Clear::Write(rules.links_at_dest),

@@ -124,7 +124,7 @@ pub(in crate::copy) fn just_created(
 pub(in crate::copy) enum DestTreatment {
     /// The dest stays in place: it is written to, or replaced when the copy is made.
     WrittenTo,
-    /// `--symbolic-link`: the new link may replace the dest.
+    /// A new link, or the file of a mirror, may replace a dest of another type.
     LinkedOver,
     Unlinked,
     /// The dest becomes a backup.

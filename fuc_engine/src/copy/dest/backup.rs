@@ -20,6 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::changes::{DestPath, Replaces, Spot};
+use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, FileId, Symlinks};
@@ -105,7 +106,7 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
 }
 
 /// Makes a directory at `place`, where creation failed with EEXIST. If the rules ask for backups, a
-/// dest that is not a directory is renamed to one. Otherwise the dest stays.
+/// dest that is not a directory is renamed to one. In a mirror it is unlinked. Otherwise the dest stays.
 pub(in crate::copy) fn replace_by_directory(
     ctx: &Context<'_>,
     place: &Place<CopyDir>,
@@ -113,7 +114,8 @@ pub(in crate::copy) fn replace_by_directory(
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let rules = &ctx.policy.options.rules;
-    if rules.backup.is_none() {
+    let unlinks = ctx.replaces_types(place.parent.as_ref()) && !ctx.policy.keeps_existing();
+    if rules.backup.is_none() && !unlinks {
         return Ok(Origin::Existing);
     }
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
@@ -127,7 +129,16 @@ pub(in crate::copy) fn replace_by_directory(
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
         let spot = ctx.spot_of(place, dir, name);
-        let moved = rename_to_backup(ctx, spot, &dest, numbers)?;
+        let moved = match unlinks {
+            // It may be the copy of another source.
+            true if has_other_spelling(dir, name) => return Err(Errno::EXIST),
+            true => ctx.changes.unlink(spot).map(|()| None)?,
+            false => rename_to_backup(ctx, spot, &dest, numbers)?,
+        };
+        if unlinks && ctx.report.wants_events() {
+            let path = (spot.path)();
+            ctx.report.event(Event::RemovedDest(&path));
+        }
         ctx.changes.create_directory(spot, mode).inspect_err(|_| {
             if let Some(moved) = moved {
                 // Ignore a failure: the error to report is that of creating the directory.
@@ -135,7 +146,11 @@ pub(in crate::copy) fn replace_by_directory(
             }
         })
     });
-    made.map_err(failed(Operation::Backup))?;
+    let operation = match unlinks {
+        true => Operation::Remove,
+        false => Operation::Backup,
+    };
+    made.map_err(failed(operation))?;
     Ok(Origin::Created)
 }
 

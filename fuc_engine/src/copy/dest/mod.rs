@@ -17,7 +17,8 @@ use super::decide::clear::{
 };
 use super::facts::{DestState, Entry, Facts, Symlinks};
 use super::look;
-use crate::error::Operation;
+use super::mirror;
+use crate::error::{Operation, Refusal};
 use crate::observer::Event;
 
 mod alias;
@@ -124,6 +125,9 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
         Clear::Keep => Ok(Cleared::Kept),
         Clear::KeepDirectory => Ok(Cleared::KeptDirectory),
+        Clear::Refuse(Refusal::DirectoryByNonDirectory) if mirror::make_way(ctx, entry) => {
+            Ok(Cleared::Vacant)
+        }
         Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
     }
 }

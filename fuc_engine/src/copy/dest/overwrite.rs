@@ -84,6 +84,10 @@ pub(in crate::copy) fn decide(
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
+        // It is removed when the source is open.
+        Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if ctx.replaces_types(entry.node) => {
+            return Ok(ControlFlow::Continue(Found::File(dest)));
+        }
         Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
     };
     Ok(ControlFlow::Break(kept))
@@ -150,10 +154,8 @@ pub(in crate::copy) fn prepare(
         Found::File(dest) => dest,
     };
     match ctx.treatment(entry) {
-        // A directory is not backed up.
-        DestTreatment::Renamed if sys::file_type(dest) == FileType::Directory => {
-            Ok(DestState::Occupied)
-        }
+        // A directory is not backed up, and a mirror removes it later.
+        _ if sys::file_type(dest) == FileType::Directory => Ok(DestState::Occupied),
         DestTreatment::Renamed => {
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })

@@ -2,7 +2,7 @@
 //! come later than their listing.
 
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::PoisonError;
 
 use rustix::fs::FileType;
@@ -10,16 +10,16 @@ use rustix::fs::FileType;
 use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::dest::backup;
-use crate::copy::facts::{CopyDir, DestState, Entry, FileId, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyDir, DestState, Entry, FileId, StoredEntry};
 use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
-use crate::copy::operand::OpenParent;
+use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::{look, parents};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::operand;
 use crate::sched::When;
-use crate::sys::{self, CWD, Identity, Stat};
+use crate::sys::{self, CWD, Stat};
 use crate::walk::{self, OpenDirs, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
@@ -225,21 +225,6 @@ fn begin_one<'a>(
     Ok(Begun::Finished)
 }
 
-/// Returns the identities of a directory and of those above it, as far as they can be reached.
-fn ancestry(dir: BorrowedFd<'_>) -> Vec<Identity> {
-    let mut found = Vec::new();
-    let mut above = sys::open_path_directory(dir, c".", Symlinks::NoFollow);
-    while let Ok(dir) = above {
-        match sys::stat_directory(dir.as_fd()) {
-            // The root is its own parent.
-            Ok(stat) if found.last() != Some(&stat.identity) => found.push(stat.identity),
-            _ => break,
-        }
-        above = sys::open_path_directory(dir.as_fd(), c"..", Symlinks::NoFollow);
-    }
-    found
-}
-
 /// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
 /// no copy to link to.
 pub(super) fn copy_waiter<'a>(
@@ -342,6 +327,7 @@ pub(super) fn with_entry<'a, 's, 'e>(
             }
             Err(errno) => {
                 let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
+                node.state.note_incomplete();
                 ctx.fail(stored.operand, error);
                 // The directories could not be opened, and only the paths are needed.
                 let entry = stored.restore(Entry::listed(node, CWD, CWD, stored.listed()));

@@ -15,6 +15,7 @@ use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
 use crate::copy::make::{CopyScratch, directory};
+use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Given, Stolen};
@@ -53,7 +54,7 @@ const MANY: usize = 8;
 /// Returns `true` if directories are made and opened when they are listed.
 #[cold]
 fn enters_early(run: &CopyRun<'_>) -> bool {
-    let in_any_order = !run.settings.is_in_order && !run.ctx.report.wants_events();
+    let in_any_order = !run.ctx.settings.is_in_order && !run.ctx.report.wants_events();
     // Another engine may get directories that were not entered.
     let is_free = run.stealing.is_none() && !run.ctx.descriptors.are_short();
     in_any_order && is_free && walk::tuning(run).enters_early
@@ -78,7 +79,7 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn settings(&self) -> &Settings {
-        &self.settings
+        &self.ctx.settings
     }
 
     fn tuning(&self) -> Tuning {
@@ -121,7 +122,13 @@ impl Visitor for CopyRun<'_> {
                 worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
                 durable::entered(self, &node);
-                if ctx.policy.options.one_file_system && is_mount_point(&node) {
+                let can_mirror = mirror::begin(ctx, &node);
+                let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
+                if is_left_empty || can_mirror.is_err() {
+                    if let Err(error) = can_mirror {
+                        ctx.fail(node.place.operand, error);
+                    }
+                    node.state.note_incomplete();
                     walk::leave(self, Some(node), worker);
                     return None;
                 }
@@ -145,6 +152,9 @@ impl Visitor for CopyRun<'_> {
                     }
                 }
                 if let Some(error) = not_entered.error {
+                    if let Some(parent) = &place.parent {
+                        parent.state.note_incomplete();
+                    }
                     ctx.fail(place.operand, error);
                 }
                 if place.parent.is_none() {
@@ -193,6 +203,9 @@ impl Visitor for CopyRun<'_> {
 
     /// Reports a listing that broke off. Otherwise the directory is finished like any other.
     fn entries_stay(&self, node: &CopyNode, reason: Reason) {
+        if !matches!(reason, Reason::Filtered) {
+            node.state.note_incomplete();
+        }
         if let Reason::NotListed(errno) = reason {
             let operation = Operation::ReadDirectory;
             let error = self
@@ -206,6 +219,7 @@ impl Visitor for CopyRun<'_> {
         if node.state.is_borrowed() {
             return give_back(self, node);
         }
+        mirror::delete_extraneous(&self.ctx, node);
         directory::finish(&self.ctx, node);
         if node.place.parent.is_none() {
             self.ctx.finish_operand(node.place.operand);
@@ -292,7 +306,11 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     }
 
     /// Does nothing: a directory of which entries are not copied is finished like any other.
-    fn note(&self, _node: &CopyNode, _finished: Finished) {}
+    fn note(&self, node: &CopyNode, finished: Finished) {
+        if finished.kept {
+            node.state.note_incomplete();
+        }
+    }
 
     fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
         match task {
@@ -311,6 +329,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     }
 
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
+        node.state.note_incomplete();
         for sys::Entry { name, .. } in names.entries() {
             let path = |side| {
                 let operand = self.ctx.operand_path(node.place.operand, side);
@@ -354,7 +373,11 @@ fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
     if let Err(error) = directory::sync(&run.ctx, node) {
         run.ctx.fail(node.place.operand, error);
     }
-    walk::give_back(run, run, node, Finished::DONE)
+    let finished = Finished {
+        kept: node.state.is_incomplete(),
+        ..Finished::DONE
+    };
+    walk::give_back(run, run, node, finished)
 }
 
 /// Finds the directory that the dest of an operand is in, after the leader has made it.

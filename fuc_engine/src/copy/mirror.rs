@@ -1,0 +1,336 @@
+//! Deletes from dests what their sources do not have, for [`Deletion`](super::options::Deletion).
+//!
+//! A dest directory is looked through when everything in it was copied. Each name there is looked up in the open source
+//! directory, so no list of names is kept. What cannot be looked up stays.
+//!
+//! A directory in the way of a file is removed as soon as the file is open.
+//!
+//! Each removal is a run of its own on this thread, relative to the open dest directory. It never enters another
+//! filesystem.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::iter;
+use std::num::NonZeroUsize;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::collisions::{has_other_spelling, is_node_native};
+use super::context::Context;
+use super::decide::mode::Origin;
+use super::facts::{CopyNode, Entry, FileId, Symlinks};
+use super::operand::{Operand, ancestry};
+use super::options::Deletion;
+use crate::error::{Error, Operation, Refusal};
+use crate::filter::{Above, Candidate, Location, Verdict};
+use crate::node::{Dir, Side};
+use crate::observer::{Counts, Event, Observer};
+use crate::operand as paths;
+use crate::remove::RemoveOp;
+use crate::sys::{self, Entry as Listed, Fd, Listing};
+use crate::walk;
+
+/// Bytes of a listing buffer, which holds about 1,000 short names.
+const BUFFER_BYTES: usize = 32 << 10;
+
+/// Fails if the dest of an operand, which was just entered, contains a source, or is that of another operand.
+pub(super) fn begin(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
+    let (Some(_), None, true) = (ctx.policy.options.delete, &node.place.parent, is_there) else {
+        return Ok(());
+    };
+    let in_use = ctx.deletions.in_use.lock();
+    let mut in_use = in_use.unwrap_or_else(PoisonError::into_inner);
+    if in_use.is_empty() {
+        for Operand { source, .. } in &ctx.operands {
+            for path in [&**source, &*paths::directory_of(source)] {
+                let opened = sys::open_path_directory(ctx.bases.source, path, Symlinks::Follow);
+                if let Ok(dir) = opened {
+                    in_use.extend(ancestry(dir.as_fd()).iter().map(|above| above.file()));
+                }
+            }
+        }
+    }
+    match node.dir.slot(Side::Dest).identity() {
+        Some(dest) if !in_use.insert(dest.file()) => {
+            let dest = ctx.place_path(&node.place, Side::Dest);
+            Err(Error::refused(Refusal::CannotMirror, dest).at_dest())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Deletes the names in a dest directory that the source does not have, after everything in it was copied. In a cancelled
+/// run, or if an entry of the directory has failed, nothing is deleted.
+pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
+    if ctx.policy.options.delete.is_none() || node.state.is_incomplete() {
+        return;
+    }
+    let pin = |side| ctx.descriptors.pin(node, side, ctx);
+    let deleted = pin(Side::Source).and_then(|source| {
+        let dest = pin(Side::Dest)?;
+        match Mirror::of(ctx, node, [source.as_fd(), dest.as_fd()]) {
+            Some(mirror) => mirror.delete(),
+            None => Ok(()),
+        }
+    });
+    if let Err(errno) = deleted {
+        let error = ctx.place_error(&node.place, Side::Dest, Operation::ReadDirectory, errno);
+        ctx.fail(node.place.operand, error);
+    }
+}
+
+/// Removes a dest directory in the way of an entry. Returns `true` if it is gone.
+#[cold]
+pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+    let (dir, name) = (entry.dest_dir, entry.dest_name);
+    let of = |node| Mirror::of(ctx, node, [entry.source_dir, dir]);
+    let Some(mirror) = entry.node.and_then(of) else {
+        return false;
+    };
+    // It may be the copy of another source.
+    let names = mirror.without_copies(iter::once(name.to_owned()));
+    let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter()));
+    let is_real = ctx.changes.are_visible();
+    if !is_removed || is_real && sys::stat(dir, name, Symlinks::NoFollow).is_ok() {
+        return false;
+    }
+    ctx.changes.vacated(ctx.spot(entry));
+    true
+}
+
+/// Both sides of a directory, from whose dest names may be deleted.
+struct Mirror<'m, 'a> {
+    ctx: &'m Context<'a>,
+    deletion: Deletion,
+    node: &'m CopyNode,
+    source: BorrowedFd<'m>,
+    dest: BorrowedFd<'m>,
+}
+
+impl<'m, 'a> Mirror<'m, 'a> {
+    /// Returns `None` if nothing may be deleted. What is in a directory that this run has made, it has copied there.
+    fn of(
+        ctx: &'m Context<'a>,
+        node: &'m CopyNode,
+        [source, dest]: [BorrowedFd<'m>; 2],
+    ) -> Option<Self> {
+        let is_older = node.state.origin() == Origin::Existing;
+        Some(Self {
+            ctx,
+            deletion: ctx.policy.options.delete.filter(|_| is_older)?,
+            node,
+            source,
+            dest,
+        })
+    }
+
+    fn path(&self, side: Side, name: &CStr) -> PathBuf {
+        let operand = self.node.place.operand;
+        self.ctx.path_in(Some(self.node), operand, name, side)
+    }
+
+    /// Opens a directory once more to list it.
+    fn list(&self, dir: BorrowedFd<'_>) -> Result<Fd, Errno> {
+        let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
+        Ok(self.ctx.descriptors.making_room(open)?.0)
+    }
+
+    /// Deletes the extraneous names.
+    fn delete(&self) -> Result<(), Errno> {
+        let listed = self.list(self.dest)?;
+        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+        let mut broken_off = Ok(());
+        let extraneous = iter::from_fn(|| {
+            let found = self.look_through(&mut buffer, listed.as_fd());
+            found.map_err(|errno| broken_off = Err(errno)).ok()?
+        });
+        let mut extraneous = extraneous.flatten().peekable();
+        if extraneous.peek().is_some() {
+            self.remove(extraneous);
+        }
+        broken_off
+    }
+
+    /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
+    fn look_through(
+        &self,
+        buffer: &mut Listing,
+        listed: BorrowedFd<'_>,
+    ) -> Result<Option<Vec<PathBuf>>, Errno> {
+        if !buffer.fill(listed)? || self.ctx.report.must_stop() {
+            return Ok(None);
+        }
+        let extraneous = buffer.entries().filter(|entry| self.is_extraneous(*entry));
+        let names = self.without_copies(extraneous.map(|entry| entry.name.to_owned()))?;
+        Ok(Some(names))
+    }
+
+    /// Returns those names that lead to the copy of no source. A copy may be listed by another name than that of its source.
+    fn without_copies(&self, names: impl Iterator<Item = CString>) -> Result<Vec<PathBuf>, Errno> {
+        let mut names: Vec<_> = names.map(|name| (self.own_id(&name), name)).collect();
+        if names.iter().any(|(id, _)| id.is_some()) {
+            let listed = self.list(self.source)?;
+            let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+            while buffer.fill(listed.as_fd())? {
+                for Listed { name: source, .. } in buffer.entries() {
+                    let copy = self.id(source);
+                    names.retain(|(id, name)| id.is_none() || *id != copy || **name == *source);
+                }
+            }
+        }
+        Ok(names.iter().map(|(_, name)| to_path(name)).collect())
+    }
+
+    fn id(&self, name: &CStr) -> Option<FileId> {
+        let stat = sys::stat(self.dest, name, Symlinks::NoFollow);
+        stat.ok().map(|stat| FileId::of(&stat))
+    }
+
+    /// Returns the id of an entry of the dest, if another name may lead to the same entry.
+    fn own_id(&self, name: &CStr) -> Option<FileId> {
+        let stat = sys::stat(self.dest, name, Symlinks::NoFollow).ok()?;
+        let is_directory = sys::file_type(&stat) == FileType::Directory;
+        let has_aliases = match is_node_native(self.ctx, self.node, self.dest) {
+            true => false,
+            false => is_directory || stat.st_nlink == 1,
+        };
+        let has_aliases = has_aliases || has_other_spelling(self.dest, name);
+        has_aliases.then(|| FileId::of(&stat))
+    }
+
+    fn is_extraneous(&self, entry: Listed<'_>) -> bool {
+        // If another process has removed the source directory, all names are missing for that reason.
+        let is_there = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
+        let is_missing = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
+            Ok(_) => false,
+            Err(Errno::NOENT) if is_there() => true,
+            Err(errno) => {
+                let path = self.path(Side::Source, entry.name);
+                let error = Error::failed(Operation::Stat, path, errno);
+                self.ctx.fail(self.node.place.operand, error);
+                // The directory may be missing in that of its parent, too.
+                if let Some(parent) = &self.node.place.parent {
+                    parent.state.note_incomplete();
+                }
+                return false;
+            }
+        };
+        match self.deletion.excluded {
+            true => is_missing || !self.is_taken(entry),
+            false => is_missing && self.is_taken(entry),
+        }
+    }
+
+    /// Returns `true` if the filter takes an entry of the dest.
+    fn is_taken(&self, entry: Listed<'_>) -> bool {
+        let Some(filter) = self.ctx.settings.filter_of(self.node) else {
+            return true;
+        };
+        let open = || sys::open_path(self.dest, entry.name, Symlinks::NoFollow);
+        let verdict = filter.verdict(&Candidate {
+            name: entry.name,
+            kind: walk::kind_of(self.dest, entry, Symlinks::NoFollow),
+            above: Above {
+                operand: self.ctx.operand_path(self.node.place.operand, Side::Dest),
+                directory: &self.node.place,
+            },
+            open: &|| self.ctx.descriptors.making_room(open),
+        });
+        verdict == Verdict::Take
+    }
+
+    /// Removes names from the dest, with everything in them that the filter takes. Returns `true` if nothing has failed.
+    fn remove(&self, names: impl Iterator<Item = PathBuf>) -> bool {
+        let (ctx, place) = (self.ctx, &self.node.place);
+        let options = ctx.policy.options;
+        let removal = RemoveOp::new().with(|removal| {
+            removal.ignore_missing = true;
+            removal.preserve_mount_points = true;
+            removal.one_file_system = true;
+            removal.threads = Some(NonZeroUsize::MIN);
+            removal.execution = options.execution;
+        });
+        let mut removal = removal.in_dir(&self.dest).together_with(&options.setup);
+        let filter = ctx.settings.filter_of(self.node);
+        if let Some(filter) = filter.filter(|_| !self.deletion.excluded) {
+            let operand = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
+            let directory = place.path(Path::new(""));
+            removal = removal.filtered_by(move |entry: &Candidate<'_>| {
+                let above = Above {
+                    operand: &operand,
+                    directory: &Joined(&directory, entry.above),
+                };
+                filter.verdict(&Candidate { above, ..*entry })
+            });
+        }
+        let permitted = names.filter(|name| self.permits(&removal, name));
+        let removed = removal.run(permitted, self);
+        ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
+        // If the removal was cancelled, so was the copy.
+        removed.entries > 0 && removed.failures == 0 && !ctx.report.must_stop()
+    }
+
+    /// Returns `true` if the limit permits to delete a name and everything in it. Otherwise nothing more is deleted.
+    fn permits(&self, removal: &RemoveOp<'_>, name: &Path) -> bool {
+        let Some(most) = self.deletion.most else {
+            return true;
+        };
+        let (counts, deletions) = (Counts::default(), &self.ctx.deletions);
+        removal.count([name.into()], &counts);
+        let entries = counts.entries();
+        let add = |permitted| Some(permitted + entries).filter(|sum| *sum <= most);
+        let is_permitted = deletions
+            .permitted
+            .fetch_update(Relaxed, Relaxed, add)
+            .is_ok();
+        if !is_permitted {
+            deletions.permitted.store(most, Relaxed);
+            deletions.not_deleted.fetch_add(entries, Relaxed);
+        }
+        is_permitted
+    }
+}
+
+/// Passes on what a removal reports, with the paths that users know.
+impl Observer for Mirror<'_, '_> {
+    fn failed(&self, error: Error) {
+        let error = error.below(&self.path(Side::Dest, c"")).at_dest();
+        self.ctx.fail(self.node.place.operand, error);
+    }
+
+    fn wants_events(&self) -> bool {
+        self.ctx.report.wants_events()
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        let below = |path| self.path(Side::Dest, c"").join(path);
+        match event {
+            Event::Removed(path) => self.ctx.report.event(Event::Removed(&below(path))),
+            Event::RemovedDirectory(path) => {
+                self.ctx.report.event(Event::RemovedDirectory(&below(path)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn to_path(name: &CStr) -> PathBuf {
+    OsStr::from_bytes(name.to_bytes()).into()
+}
+
+/// A directory of a removal that begins in a directory of a copy.
+struct Joined<'f>(&'f Path, Above<'f>);
+
+impl Location for Joined<'_> {
+    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
+        let Self(directory, above) = self;
+        let below = above.directory.path(above.operand, name);
+        operand.join(directory).join(below)
+    }
+}

@@ -1,0 +1,188 @@
+//! Copies that delete what their sources do not have, while the run is cancelled or another process changes the trees.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fuc_engine::{Backup, Cancel, CopyOp, Deletion, Error, Event, Observer, Refusal, Summary};
+use testkit::or_skip;
+use testkit::tree::{Scratch, Tree, wide};
+
+use crate::kit::{Failure, can_exchange, copy_with, exactly, exchange, threads};
+
+fn mirror() -> CopyOp<'static> {
+    CopyOp::new().with(|copy| {
+        copy.threads = threads(1);
+        copy.delete = Some(Deletion::default());
+    })
+}
+
+/// Calls `act` at the first event that `is_due` accepts.
+struct Once<D, A> {
+    is_due: D,
+    act: A,
+    is_done: AtomicBool,
+    failures: Mutex<Vec<Error>>,
+}
+
+impl<D: Fn(&Event<'_>) -> bool + Sync, A: Fn() + Sync> Observer for Once<D, A> {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        if (self.is_due)(&event) && !self.is_done.swap(true, Ordering::Relaxed) {
+            (self.act)();
+        }
+    }
+}
+
+/// Makes `d` a mirror of `s`, and calls `act` at the first due event. Returns the summary and the failures.
+fn mirrored(
+    dir: &Path,
+    copy: &CopyOp<'_>,
+    is_due: impl Fn(&Event<'_>) -> bool + Sync,
+    act: impl Fn() + Sync,
+) -> (Summary, Vec<Failure>) {
+    let once = Once {
+        is_due,
+        act,
+        is_done: AtomicBool::new(false),
+        failures: Mutex::default(),
+    };
+    let summary = copy.run([dir.join("s")], &exactly(dir.join("d")), &once);
+    assert!(once.is_done.into_inner(), "nothing has happened");
+    let failures = once.failures.into_inner().unwrap();
+    (summary, failures.iter().map(Failure::of).collect())
+}
+
+fn is_copied(event: &Event<'_>) -> bool {
+    matches!(event, Event::Copied { source, .. } if source.is_file())
+}
+
+#[test]
+fn a_cancelled_copy_deletes_nothing() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/sub/a", "")
+        .file("s/sub/b", "")
+        .file("d/sub/old", "")
+        .file("d/old", "");
+    let cancel = Cancel::new();
+    let copy = mirror().cancelled_by(cancel.clone());
+    let (summary, failures) = mirrored(scratch.path(), &copy, is_copied, || cancel.cancel());
+    assert!(
+        summary.cancelled && summary.deleted == 0,
+        "{summary:?} {failures:?}"
+    );
+    assert!(scratch.path().join("d/sub/old").exists() && scratch.path().join("d/old").exists());
+}
+
+#[test]
+fn a_run_that_is_cancelled_among_deletions_stops() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).dir("s");
+    wide(scratch.path().join("d/old"), 500);
+    let cancel = Cancel::new();
+    let copy = mirror().cancelled_by(cancel.clone());
+    let is_removed = |event: &Event<'_>| matches!(event, Event::Removed(_));
+    let (summary, failures) = mirrored(scratch.path(), &copy, is_removed, || cancel.cancel());
+    assert!(summary.cancelled && failures.is_empty(), "{failures:?}");
+    let left = fs::read_dir(scratch.path().join("d/old")).unwrap().count();
+    assert_eq!(left as u64 + summary.deleted, 500);
+    assert!(left > 400, "{left}");
+}
+
+#[test]
+fn a_removed_source_directory_deletes_nothing() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("s/sub/a", "")
+        .file("d/sub/old", "")
+        .file("d/sub/older", "");
+    let remove = || fs::remove_dir_all(scratch.path().join("s/sub")).unwrap();
+    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_copied, remove);
+    assert!(summary.failures > 0 && summary.deleted == 0, "{failures:?}");
+    for name in ["a", "old", "older"] {
+        assert!(scratch.path().join("d/sub").join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_dest_that_becomes_a_link_leads_nowhere() {
+    let scratch = Scratch::new();
+    or_skip!(can_exchange(&scratch));
+    let at = |name: &str| scratch.path().join(name);
+    Tree::at(scratch.path())
+        .file("s/sub/a", "")
+        .file("d/sub/old/deep/x", "")
+        .file("outside/precious", "")
+        .file("outside/old/deep/precious", "")
+        .symlink("link", "outside");
+    let swap = || exchange(at("d/sub"), at("link")).unwrap();
+    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_copied, swap);
+    assert!(at("outside/precious").exists() && at("outside/old/deep/precious").exists());
+    // The directory that was entered is now at the other name.
+    assert!(
+        !at("link/old").exists() && at("link/a").exists(),
+        "{summary:?} {failures:?}"
+    );
+}
+
+#[test]
+fn the_names_in_a_mirror_are_not_followed_while_they_are_deleted() {
+    let scratch = Scratch::new();
+    or_skip!(can_exchange(&scratch));
+    let at = |name: &str| scratch.path().join(name);
+    Tree::at(scratch.path())
+        .dir("s")
+        .file("d/old/first", "")
+        .file("d/old/sub/x", "")
+        .file("outside/x", "precious")
+        .symlink("link", "outside");
+    let swap = || exchange(at("d/old/sub"), at("link")).unwrap();
+    let is_removed = |event: &Event<'_>| matches!(event, Event::Removed(_));
+    mirrored(scratch.path(), &mirror(), is_removed, swap);
+    assert_eq!(fs::read(at("outside/x")).unwrap(), b"precious");
+}
+
+#[test]
+fn an_entry_that_another_process_removes_is_no_failure() {
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.path().join(name);
+    Tree::at(scratch.path())
+        .dir("s")
+        .file("d/a", "")
+        .file("d/b", "")
+        .file("d/c", "");
+    let is_removed = |event: &Event<'_>| matches!(event, Event::Removed(_));
+    let remove = || {
+        ["a", "b", "c"]
+            .iter()
+            .for_each(|name| drop(fs::remove_file(at("d").join(name))));
+    };
+    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_removed, remove);
+    assert!(failures.is_empty() && summary.deleted == 1, "{failures:?}");
+}
+
+#[test]
+fn a_mirror_has_no_backups_and_no_links_to_directories() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).dir("s").file("d/old", "");
+    let with_backups = mirror().with(|copy| copy.rules.backup = Some(Backup::Simple));
+    let with_links = mirror().with(|copy| copy.rules.follow_links_to_directories = true);
+    for copy in [with_backups, with_links] {
+        let dest = scratch.path().join("d");
+        let told = copy_with(copy, [scratch.path().join("s")], &exactly(&dest));
+        assert_eq!(
+            told.failures,
+            [Failure::refused(Refusal::CannotMirror, &dest)]
+        );
+        assert!(dest.join("old").exists());
+    }
+}
