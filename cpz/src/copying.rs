@@ -70,6 +70,13 @@ fn copy(request: Request, console: &Console) -> Outcome {
     }
     let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));
     summary.failures += request.unread_names + unread_patterns;
+    if summary.not_deleted > 0 {
+        let line = format!(
+            "entries not deleted because of --max-delete: {}",
+            summary.not_deleted
+        );
+        console.error(&line.into_bytes().into());
+    }
     let run = Run {
         summary: &summary,
         execution,

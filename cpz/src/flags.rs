@@ -21,6 +21,8 @@ pub enum Id {
     Context,
     CopyContents,
     Debug,
+    Delete,
+    DeleteExcluded,
     Dereference,
     DereferenceOperands,
     Files0From,
@@ -53,6 +55,7 @@ pub enum Id {
     Progress,
     Stats,
     Threads,
+    MaxDelete,
     MaxRate,
     Update,
     Verbose,
@@ -321,6 +324,22 @@ pub const TABLE: Table<Id> = Table {
              -a, -p or --preserve=timestamps",
         )
         .not_in_config(),
+        Flag::extension(
+            Id::Delete,
+            "delete",
+            "delete from the dest of each directory what the\n\
+             SOURCE does not have; replace other types",
+        )
+        .not_in_config(),
+        Flag::extension(
+            Id::DeleteExcluded,
+            "delete-excluded",
+            "same, and delete what is excluded",
+        )
+        .not_in_config(),
+        Flag::extension(Id::MaxDelete, "max-delete", "delete at most N entries")
+            .required("N", Accepts::Text)
+            .not_in_config(),
         Flag::extension(
             Id::Threads,
             "threads",

@@ -18,7 +18,7 @@ const MANUAL: Manual = Manual {
         ("{done}", "copied"),
         (
             "{single}",
-            "`--dry-run`, `--resume`, `--files0-from`, and `--exclude-from` of stdin",
+            "`--dry-run`, `--resume`, `--delete` and its like, `--files0-from`, and `--exclude-from` of stdin",
         ),
     ],
 };

@@ -1,8 +1,8 @@
 //! The options that the flags of cpz resolve to.
 
 use std::env;
-use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
@@ -18,7 +18,7 @@ use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
-use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOp, Deletion, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -51,6 +51,12 @@ pub struct Options {
     /// The directory of `-t`; with it, all operands are sources.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
+    /// Set by `--delete`.
+    pub(crate) delete: bool,
+    /// Set by `--delete-excluded`, which includes `--delete`.
+    pub(crate) delete_excluded: bool,
+    /// The value of `--max-delete`.
+    pub(crate) max_delete: Option<u64>,
     /// The amount of detail in the report.
     pub verbosity: Verbosity,
     /// The file of `--files0-from`, which holds the names of the sources.
@@ -79,6 +85,9 @@ impl Options {
             strips_slashes: false,
             target_directory: None,
             last_operand: LastOperand::MayBeDirectory,
+            delete: false,
+            delete_excluded: false,
+            max_delete: None,
             verbosity: Verbosity::Quiet,
             list: None,
             exclusions: Exclusions::default(),
@@ -120,6 +129,33 @@ impl Options {
             return Err(UsageError::with_help(message));
         }
         self.engine.rules = self.rules.clone().resolve(charset)?;
+        self.finish_deletion()
+    }
+
+    /// Checks the options about deletions, after the rules are complete.
+    fn finish_deletion(&mut self) -> Result<(), UsageError> {
+        if !self.delete && !self.delete_excluded {
+            return match self.max_delete {
+                None => Ok(()),
+                Some(_) => Err(UsageError::with_help("--max-delete needs --delete")),
+            };
+        }
+        let rules = &self.engine.rules;
+        let has_backups = rules.backup.is_some();
+        if rules.ask
+            || has_backups
+            || rules.follow_links_to_directories
+            || self.engine.attributes_only
+        {
+            return Err(UsageError::with_help(
+                "--delete is mutually exclusive with -i, --backup, --keep-directory-symlink and --attributes-only",
+            ));
+        }
+        let mut deletion = Deletion::default();
+        deletion.excluded = self.delete_excluded;
+        deletion.most = self.max_delete;
+        self.engine.delete = Some(deletion);
+        self.exclusions.stop_at_unread();
         Ok(())
     }
 
@@ -208,6 +244,9 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Resume => options.rules.resume = true,
             Id::NoCache => options.engine.spares_cache = true,
             Id::Atomic => options.rules.atomic = true,
+            Id::Delete => options.delete = true,
+            Id::DeleteExcluded => options.delete_excluded = true,
+            Id::MaxDelete => options.max_delete = Some(number(value(), charset)?),
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),
             Id::Update => options.rules.update(flag.value.as_deref(), charset)?,
@@ -267,6 +306,18 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     options.engine.preserve = options.preserve.attributes();
     options.engine.context = options.preserve.given_context();
     Ok(options)
+}
+
+/// Parses the value of `--max-delete`.
+fn number(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
+    let digits = value
+        .to_str()
+        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let number = digits.and_then(|digits| digits.parse().ok());
+    number.ok_or_else(|| {
+        let quoted = quote::locale(value.as_bytes(), charset);
+        UsageError::plain([b"invalid number of deletions: ", &quoted[..]].concat())
+    })
 }
 
 /// Reads the files of patterns, and checks all patterns.

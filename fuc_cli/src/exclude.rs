@@ -44,6 +44,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub struct Exclusions {
     sources: Vec<Source>,
     reads_gitignore: bool,
+    stops_at_unread: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,6 +76,11 @@ impl Exclusions {
     /// Adds the `.gitignore` files of all directories.
     pub fn add_gitignore(&mut self) {
         self.reads_gitignore = true;
+    }
+
+    /// Leaves everything alone in a directory whose `.gitignore` file cannot be read.
+    pub fn stop_at_unread(&mut self) {
+        self.stops_at_unread = true;
     }
 
     /// Returns `true` if patterns are read from stdin, which then cannot hold answers to prompts.
@@ -136,6 +142,7 @@ impl Exclusions {
             patterns,
             working_directory,
             reads_gitignore: self.reads_gitignore,
+            stops_at_unread: self.stops_at_unread,
             unread: Mutex::default(),
         };
         Ok(Some(ExcludeFilter {
@@ -249,6 +256,7 @@ struct Shared {
     /// Is `/` if it cannot be found.
     working_directory: PathBuf,
     reads_gitignore: bool,
+    stops_at_unread: bool,
     /// The `.gitignore` files that could not be read.
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
 }
@@ -261,6 +269,7 @@ impl ExcludeFilter {
         Exclusions {
             sources: texts.map(|it| Source::Read(it.text.clone())).collect(),
             reads_gitignore: self.shared.reads_gitignore,
+            stops_at_unread: self.shared.stops_at_unread,
         }
     }
 
@@ -462,14 +471,18 @@ impl Filter for ExcludeFilter {
         match Gitignore::read(directory, self.gitignore.clone()) {
             Ok(None) => None,
             Ok(Some(gitignore)) => Some(Arc::new(Self {
-                shared: Arc::clone(&self.shared),
                 gitignore: Some(Arc::new(gitignore)),
+                ..self.clone()
             })),
             Err(error) => {
                 let unread = &self.shared.unread;
                 let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
                 unread.insert(directory.path().join(".gitignore"), error);
-                None
+                // Nothing may be deleted that the file may exclude.
+                let leave_all = |_: &Candidate<'_>| Verdict::Prune;
+                self.shared
+                    .stops_at_unread
+                    .then(|| Arc::new(leave_all) as _)
             }
         }
     }

@@ -136,7 +136,7 @@ impl<'a> Reporter<'a> {
         };
         if self.execution == Execution::DryRun {
             let summary = run(&self);
-            let line = wording::planned(self.tool, summary.entries, summary.bytes);
+            let line = wording::planned(self.tool, &summary);
             self.console.print(&[line.as_bytes(), b"\n"]);
             return summary;
         }

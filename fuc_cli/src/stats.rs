@@ -122,6 +122,8 @@ fn json(run: &Run<'_>, wall: Duration) -> String {
         ("reflinked_bytes", summary.reflinked_bytes.to_string()),
         ("kept", summary.kept.to_string()),
         ("compared", summary.compared.to_string()),
+        ("deleted", summary.deleted.to_string()),
+        ("not_deleted", summary.not_deleted.to_string()),
         ("failures", summary.failures.to_string()),
         ("declined", summary.declined.to_string()),
         ("discarded", summary.discarded.to_string()),
@@ -167,6 +169,8 @@ fn text(run: &Run<'_>, wall: Duration) -> String {
         ("shared by reflink", summary.reflinked_bytes, size),
         ("kept", summary.kept, count),
         ("compared", summary.compared, count),
+        ("deleted", summary.deleted, count),
+        ("not deleted", summary.not_deleted, count),
         ("failures", summary.failures, count),
         ("declined", summary.declined, count),
         ("entries per second", rate(summary.entries, wall), count),
@@ -205,6 +209,7 @@ mod tests {
         summary.hard_links = 1;
         summary.bytes = 1_000_000;
         summary.reflinked_bytes = 4_096;
+        summary.deleted = 3;
         summary.failures = 2;
         summary
     }
@@ -213,7 +218,7 @@ mod tests {
     fn the_json_has_the_documented_keys_and_units() {
         let expected = concat!(
             r#"{"version":1,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
-            r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"kept":0,"compared":0,"failures":2,"#,
+            r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"kept":0,"compared":0,"deleted":3,"not_deleted":0,"failures":2,"#,
             r#""declined":0,"discarded":0,"cancelled":false,"dry_run":false,"wall_seconds":0.500000,"#,
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
             "\n"
@@ -235,6 +240,7 @@ mod tests {
             ("hard links", "1"),
             ("size", "977 KiB"),
             ("shared by reflink", "4.0 KiB"),
+            ("deleted", "3"),
             ("failures", "2"),
             ("entries per second", "3,000"),
             ("size per second", "1.9 MiB"),

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_engine::gnu::{CopyMethod, Kind, Mechanism};
-use fuc_engine::{Cause, Error, Operation, Question, Refusal, RemovalTarget};
+use fuc_engine::{Cause, Error, Operation, Question, Refusal, RemovalTarget, Summary};
 use rustix::io::Errno;
 
 use crate::amounts::{Bytes, Count};
@@ -318,6 +318,10 @@ impl Wording<'_> {
                 "cannot copy to ",
                 ": the machine that copies all its hard links does not see the directory yet",
             ),
+            Refusal::CannotMirror => self.around_path(
+                "cannot delete in ",
+                ": a source is in it, or several sources are copied to one directory",
+            ),
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")
             }
@@ -404,14 +408,19 @@ pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64, failures: u6
 }
 
 /// Returns the last line of a dry run: how much a real run would do.
-pub(crate) fn planned(tool: Tool, entries: u64, bytes: u64) -> String {
+pub(crate) fn planned(tool: Tool, summary: &Summary) -> String {
+    let (entries, bytes) = (summary.entries, summary.bytes);
     let action = match tool {
         Tool::Remove => "remove",
         Tool::Copy => "copy",
     };
     let entry = noun(entries, "entry", "entries");
     let (entries, bytes) = (Count(entries), Bytes(bytes));
-    format!("would {action} {entries} {entry}, {bytes}")
+    let mut line = format!("would {action} {entries} {entry}, {bytes}");
+    if summary.deleted > 0 {
+        line.push_str(&format!(", and delete {}", Count(summary.deleted)));
+    }
+    line
 }
 
 /// Returns the line about a run with many failures, without the command's name.

@@ -23,6 +23,7 @@ mod linked;
 mod linking;
 mod listed;
 mod many;
+mod mirroring;
 mod misuse;
 mod modes;
 mod names;

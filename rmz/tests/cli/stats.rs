@@ -66,7 +66,7 @@ fn json_is_the_last_line_of_stdout() {
     assert_eq!(lines.len(), 7, "{outcome}");
     let expected = concat!(
         r#"{"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"#,
-        r#""unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"failures":1,"declined":0,"discarded":0,"#,
+        r#""unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,"discarded":0,"#,
         r#""cancelled":false,"dry_run":false"#
     );
     assert_eq!(counts(lines[6]), expected);
@@ -96,7 +96,7 @@ fn a_run_without_work_has_totals_too() {
         let outcome = run(&tree(), args);
         assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
         let expected = format!(
-            r#"{{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"failures":{failures},"declined":{declined},"discarded":0,"cancelled":false,"dry_run":false"#
+            r#"{{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":{failures},"declined":{declined},"discarded":0,"cancelled":false,"dry_run":false"#
         );
         assert_eq!(counts(&outcome.stdout_text()), expected, "{outcome}");
     }

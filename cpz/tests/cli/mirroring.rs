@@ -1,0 +1,481 @@
+//! `--delete`: a dest becomes a mirror of its source, and nothing else is deleted.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use testkit::or_skip;
+use testkit::probe::{FuseMount, Habits, NOBODY, Names, is_root};
+use testkit::run::{Outcome, Run, Status};
+use testkit::skip;
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, chain};
+
+use crate::support::{CPZ, complaint, succeeds};
+
+fn copy(dir: impl AsRef<Path>, args: &[&str]) -> Outcome {
+    Run::new(CPZ).args(args).current_dir(dir).output()
+}
+
+/// Returns a scratch directory with a tree that `build` makes.
+fn built(build: impl Fn(&Tree)) -> Scratch {
+    let scratch = Scratch::new();
+    build(&Tree::at(scratch.path()));
+    scratch
+}
+
+fn snapshot(path: impl AsRef<Path>) -> Snapshot {
+    Snapshot::of(path, Attributes::ALL - Attributes::ATIME)
+}
+
+/// Numbers that look random, and are the same in each run.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Fills `dir` with names that other trees use for other types.
+fn grow(tree: &Tree, dir: &str, depth: u64, has_links: bool, numbers: &mut Numbers) {
+    tree.dir(dir);
+    for name in ["a", "b", "c", "d", "e"] {
+        let path = format!("{dir}/{name}");
+        match numbers.below(9) {
+            0 | 1 => tree.file(&path, vec![b'x'; numbers.below(4) as usize]),
+            2 => tree.symlink(&path, ["a", "missing", ".."][numbers.below(3) as usize]),
+            3 => tree.fifo(&path),
+            4 if has_links && tree.path().join(dir).join("a").is_file() && name != "a" => {
+                tree.hardlink(format!("{dir}/a"), &path)
+            }
+            5 | 6 if depth > 0 => {
+                grow(tree, &path, depth - 1, has_links, numbers);
+                tree.select(&path)
+            }
+            _ => continue,
+        };
+        tree.mtime(Duration::from_secs(1_000_000_000 + numbers.below(3)));
+    }
+}
+
+#[test]
+fn makes_random_trees_equal_to_their_sources() {
+    for seed in 0..150 {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        let mut numbers = Numbers(seed);
+        // A dry run does not know that a file will have fewer names.
+        let has_links = seed % 2 == 0;
+        grow(&tree, "s", 3, has_links, &mut numbers);
+        grow(&tree, "d", 3, has_links, &mut numbers);
+        let source = snapshot(scratch.path().join("s"));
+        let way: &[&str] = match seed % 3 {
+            0 => &["-aT", "--delete", "s", "d"],
+            1 => &["-aT", "--delete", "--resume", "s", "d"],
+            _ => &["-aT", "--delete", "--remove-destination", "s", "d"],
+        };
+        let before = snapshot(scratch.path().join("d"));
+        let dry = copy(&scratch, &[&["--dry-run"], way].concat());
+        assert_eq!(before, snapshot(scratch.path().join("d")), "seed {seed}");
+        let real = copy(&scratch, &[&["-v", "--threads=1"], way].concat());
+        assert_eq!(real.status, Status::Exit(0), "seed {seed}: {real}");
+        let lines = |outcome: &Outcome| {
+            let mut lines: Vec<_> = outcome.stdout_text().lines().map(str::to_owned).collect();
+            lines.retain(|line| !line.starts_with("would copy"));
+            lines.sort();
+            lines
+        };
+        if !has_links {
+            assert_eq!(lines(&dry), lines(&real), "seed {seed}");
+        }
+        assert_eq!(source, snapshot(scratch.path().join("d")), "seed {seed}");
+        assert_eq!(source, snapshot(scratch.path().join("s")), "seed {seed}");
+    }
+}
+
+#[test]
+fn replaces_other_types_and_writes_through_no_link() {
+    for (source, dest) in [
+        ("file", "directory"),
+        ("file", "link"),
+        ("file", "fifo"),
+        ("directory", "file"),
+        ("directory", "link"),
+        ("link", "directory"),
+        ("fifo", "directory"),
+    ] {
+        let scratch = built(|tree| {
+            tree.file("outside/kept", "kept").dir("s").dir("d");
+            for (side, kind) in [("s", source), ("d", dest)] {
+                match kind {
+                    "file" => tree.file(format!("{side}/x"), "content"),
+                    "directory" => tree.file(format!("{side}/x/sub/y"), "content"),
+                    "fifo" => tree.fifo(format!("{side}/x")),
+                    _ if source == "file" => tree.symlink(format!("{side}/x"), "../outside/kept"),
+                    _ => tree.symlink(format!("{side}/x"), "../outside"),
+                };
+            }
+        });
+        let outcome = copy(&scratch, &["-aT", "--delete", "s", "d"]);
+        assert_eq!(
+            outcome.status,
+            Status::Exit(0),
+            "{source} {dest}: {outcome}"
+        );
+        assert_same_tree(
+            scratch.path().join("s"),
+            scratch.path().join("d"),
+            Attributes::CONTENT,
+        );
+        let kept = fs::read_to_string(scratch.path().join("outside/kept"));
+        assert_eq!(kept.unwrap(), "kept", "{source} {dest}");
+    }
+}
+
+#[test]
+fn spares_what_is_excluded_unless_that_is_deleted_too() {
+    let build = |tree: &Tree| {
+        tree.file("s/a", "")
+            .file("s/sub/k.o", "")
+            .file("s/sub/.gitignore", "/tmp/\n");
+        tree.file("d/old/deep/k.o", "")
+            .file("d/old/x", "")
+            .file("d/sub/y.o", "");
+        tree.file("d/sub/tmp/z", "")
+            .file("d/sub/other/tmp", "")
+            .file("d/top/tmp/z", "");
+    };
+    for (options, left) in [
+        (
+            &["--delete", "--exclude=*.o"][..],
+            &["a", "old/deep/k.o", "sub/.gitignore", "sub/y.o"][..],
+        ),
+        (
+            &["--delete", "--exclude=/old"],
+            &["a", "old/deep/k.o", "old/x", "sub/.gitignore", "sub/k.o"],
+        ),
+        (
+            &["--delete", "--exclude=/old/deep/"],
+            &["a", "old/deep/k.o", "sub/.gitignore", "sub/k.o"],
+        ),
+        (
+            &["--delete", "--gitignore"],
+            &["a", "sub/.gitignore", "sub/k.o", "sub/tmp/z"],
+        ),
+        (
+            &["--delete-excluded", "--exclude=*.o"],
+            &["a", "sub/.gitignore"],
+        ),
+        (
+            &["--delete-excluded", "--gitignore"],
+            &["a", "sub/.gitignore", "sub/k.o"],
+        ),
+    ] {
+        let scratch = built(build);
+        succeeds(&scratch, &[&["-aT"], options, &["s", "d"]].concat());
+        let expected = built(|tree| {
+            tree.dir("d/sub");
+            for file in left {
+                let content = if file.ends_with("ignore") {
+                    "/tmp/\n"
+                } else {
+                    ""
+                };
+                tree.file(format!("d/{file}"), content);
+            }
+        });
+        let [left, expected] = [&scratch, &expected].map(|it| it.path().join("d"));
+        assert_same_tree(left, expected, Attributes::CONTENT);
+    }
+}
+
+#[test]
+fn deletes_no_more_than_the_limit_and_counts_the_rest() {
+    for (most, deleted, rest) in [(0, 0, 4), (2, 0, 4), (3, 3, 1), (4, 4, 0)] {
+        let scratch = built(|tree| {
+            tree.file("s/one/kept", "").file("d/one/kept", "");
+            tree.file("d/one/sub/a", "")
+                .file("d/one/sub/b", "")
+                .file("d/zero", "");
+        });
+        let limit = format!("--max-delete={most}");
+        let outcome = copy(
+            &scratch,
+            &["-aT", "--delete", &limit, "--stats=json", "s", "d"],
+        );
+        let counts = format!("\"deleted\":{deleted},\"not_deleted\":{rest},");
+        assert!(outcome.stdout_text().contains(&counts), "{most}: {outcome}");
+        let (status, said) = match rest {
+            0 => (0, String::new()),
+            _ => (
+                1,
+                format!("cpz: entries not deleted because of --max-delete: {rest}\n"),
+            ),
+        };
+        assert_eq!(outcome.status, Status::Exit(status), "{most}");
+        assert_eq!(complaint(&outcome), said);
+        assert_eq!(scratch.path().join("d/zero").exists(), rest > 0);
+    }
+}
+
+#[test]
+fn refuses_dests_that_are_no_mirrors_and_deletes_nothing() {
+    let build = |tree: &Tree| {
+        tree.file("a/b/f", "1")
+            .file("a/x", "2")
+            .file("y/b/g", "3")
+            .file("d/a/b/h", "4");
+        tree.file("file", "5").symlink("link", "d");
+    };
+    let no_mirror = |dest: &str| {
+        format!(
+            "cpz: cannot delete in '{dest}': a source is in it, or several sources are copied to one directory\n"
+        )
+    };
+    let exclusive = "cpz: --delete is mutually exclusive with -i, --backup, --keep-directory-symlink and \
+                     --attributes-only\nTry 'cpz --help' for more information.\n";
+    for (args, said) in [
+        // The source would be deleted with its dest.
+        (&["-aT", "a/b", "a"][..], no_mirror("a")),
+        (&["-aT", "a", "."], no_mirror(".")),
+        // Two sources have one dest.
+        (&["-a", "a/b", "y/b", "d"], no_mirror("d")),
+        (&["-a", "a/.", "y/.", "d"], no_mirror("d")),
+        (&["-a", "--parents", "a/b", "y/b", "d"], no_mirror("d")),
+        (&["-aTb", "a", "d"], exclusive.into()),
+        (&["-aTi", "a", "d"], exclusive.into()),
+        (
+            &["-aT", "--keep-directory-symlink", "a", "d"],
+            exclusive.into(),
+        ),
+        // These are refused without `--delete`, too.
+        (
+            &["-aT", "file", "d"],
+            "cpz: cannot overwrite directory 'd' with non-directory 'file'\n".into(),
+        ),
+        (
+            &["-aT", "a", "file"],
+            "cpz: cannot overwrite non-directory 'file' with directory 'a'\n".into(),
+        ),
+        (
+            &["-aT", "a", "link"],
+            "cpz: cannot overwrite non-directory 'link' with directory 'a'\n".into(),
+        ),
+        (
+            &["-aT", "a", "a"],
+            "cpz: 'a' and 'a' are the same file\n".into(),
+        ),
+    ] {
+        let scratch = built(build);
+        let before = Snapshot::of(&scratch, Attributes::CONTENT);
+        let outcome = copy(&scratch, &[&["--delete"], args].concat());
+        assert_eq!(outcome.status, Status::Exit(1), "{args:?}: {outcome}");
+        assert_eq!(complaint(&outcome), said, "{args:?}");
+        assert_eq!(
+            Snapshot::of(&scratch, Attributes::CONTENT),
+            before,
+            "{args:?}"
+        );
+    }
+    let scratch = built(build);
+    let outcome = copy(&scratch, &["-aT", "--max-delete=1", "a", "d"]);
+    assert!(
+        complaint(&outcome).starts_with("cpz: --max-delete needs --delete\n"),
+        "{outcome}"
+    );
+}
+
+#[test]
+fn another_source_in_the_dest_stops_that_operand_only() {
+    let scratch = built(|tree| {
+        tree.file("a/x", "")
+            .file("c/new", "")
+            .file("d/a/b/precious", "")
+            .file("d/c/old", "");
+    });
+    let outcome = copy(&scratch, &["-a", "--delete", "a", "d/a/b", "c", "d"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(
+        complaint(&outcome).starts_with("cpz: cannot delete in 'd/a'"),
+        "{outcome}"
+    );
+    let left = |path: &str| scratch.path().join(path).exists();
+    assert!(left("d/a/b/precious") && left("d/b/precious") && left("d/c/new"));
+    assert!(!left("d/c/old"));
+}
+
+#[test]
+fn several_sources_each_have_their_mirror() {
+    let scratch = built(|tree| {
+        tree.file("x/a/1", "")
+            .file("x/b/2", "")
+            .file("d/a/old", "")
+            .file("d/other", "");
+    });
+    succeeds(&scratch, &["-a", "--delete", "x/a", "x/b", "d"]);
+    let left = |path: &str| scratch.path().join("d").join(path).exists();
+    assert!(left("a/1") && left("b/2") && left("other") && !left("a/old"));
+}
+
+#[test]
+fn an_entry_that_failed_protects_its_directory() {
+    // Root, too, cannot copy a link that leads nowhere if it follows links.
+    let scratch = built(|tree| {
+        tree.symlink("s/sub/link", "missing").dir("s/other");
+        tree.file("d/sub/old", "")
+            .file("d/other/old", "")
+            .file("d/old", "");
+    });
+    let outcome = copy(&scratch, &["-rLT", "--delete", "s", "d"]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    let left = |path: &str| scratch.path().join("d").join(path).exists();
+    assert!(left("sub/old") && !left("other/old") && !left("old"));
+}
+
+#[test]
+fn what_cannot_be_read_deletes_nothing() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = built(|tree| {
+        tree.file("s/closed/f", "")
+            .file("s/files/f", "")
+            .file("s/rules/.gitignore", "/build\n");
+        tree.file("s/rules/sub/f", "");
+        tree.file("d/old", "")
+            .file("d/closed/old", "")
+            .file("d/files/f/old", "")
+            .file("d/files/x", "");
+        tree.file("d/rules/build/x", "")
+            .file("d/rules/sub/build", "")
+            .file("d/rules/old", "");
+        tree.select("s/closed")
+            .mode(0)
+            .select("s/files/f")
+            .mode(0)
+            .select("s/rules/.gitignore")
+            .mode(0);
+        let owner = NOBODY.to_string();
+        let chown = |path: &str| {
+            Command::new("chown")
+                .args(["-R", &owner])
+                .arg(tree.path().join(path))
+                .status()
+        };
+        assert!(["s", "d"].iter().all(|path| chown(path).unwrap().success()));
+        tree.select("").mode(0o777);
+    });
+    let run = Run::new(CPZ).uid(NOBODY).current_dir(&scratch);
+    let before = Snapshot::of(scratch.path().join("d"), Attributes::CONTENT);
+    let outcome = run
+        .args(["-rT", "--delete", "--gitignore", "s", "d"])
+        .output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(
+        complaint(&outcome).contains("'s/files/f' for reading"),
+        "{outcome}"
+    );
+    assert_eq!(
+        Snapshot::of(scratch.path().join("d"), Attributes::CONTENT),
+        before
+    );
+}
+
+#[test]
+fn enters_no_other_filesystem() {
+    let scratch = built(|tree| {
+        tree.dir("s")
+            .dir("d/old/point")
+            .file("d/old/gone", "")
+            .dir("d/mounted")
+            .file("inner/precious", "");
+    });
+    let at = |path: &str| scratch.path().join(path);
+    let points = ["d/old/point", "d/mounted"];
+    for point in points {
+        let mount = Command::new("mount")
+            .arg("--bind")
+            .args([at("inner"), at(point)])
+            .status();
+        if !mount.is_ok_and(|status| status.success()) {
+            skip!("no bind mounts");
+        }
+    }
+    let outcome = copy(&scratch, &["-aT", "--delete", "s", "d"]);
+    let left = points.map(|point| at(point).join("precious").exists());
+    for point in points {
+        assert!(
+            Command::new("umount")
+                .arg(at(point))
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+    assert_eq!(left, [true, true], "{outcome}");
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert!(!at("d/old/gone").exists());
+    let said = complaint(&outcome);
+    for point in points {
+        assert!(said.contains(&format!("'{point}'")), "{said}");
+    }
+}
+
+#[test]
+fn a_copy_that_is_listed_by_another_name_stays() {
+    for (names, source, stored) in [
+        (Names::LowerCase, "Data", "data"),
+        (Names::Cut(9), "data-long-one", "data-long"),
+        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
+    ] {
+        let scratch = built(|tree| {
+            tree.file(format!("s/{source}"), "content")
+                .file("s/Sub/Inner", "");
+        });
+        let place = or_skip!(FuseMount::with(Habits {
+            names,
+            ..Habits::default()
+        }));
+        let dest = place.path().join("d");
+        fs::create_dir_all(dest.join("old/sub")).unwrap();
+        fs::write(dest.join("gone"), "").unwrap();
+        let dest = dest.display().to_string();
+        for _ in 0..2 {
+            succeeds(&scratch, &["-rT", "--delete", "s", &dest]);
+            let stored_at = place.stored().join("d");
+            assert_eq!(
+                fs::read(stored_at.join(stored)).unwrap(),
+                b"content",
+                "{names:?}"
+            );
+            assert!(!stored_at.join("gone").exists() && !stored_at.join("old").exists());
+            assert_eq!(fs::read_dir(&stored_at).unwrap().count(), 2, "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn deep_trees_are_deleted_with_few_descriptors() {
+    let scratch = built(|tree| {
+        tree.dir("s/a/b/c/d/e/f/g/h").dir("d/a/b/c/d/e/f/g/h");
+        chain(tree.path().join("d/a/b/c/d/e/f/g/h/old"), 3_000);
+        chain(tree.path().join("d/a/b/c/old"), 3_000);
+    });
+    let run = Run::new(CPZ).nofile_limit(20).current_dir(&scratch);
+    let outcome = run.args(["-aT", "--delete", "s", "d"]).output();
+    assert_eq!(
+        (outcome.status, complaint(&outcome)),
+        (Status::Exit(0), String::new())
+    );
+    assert_same_tree(
+        scratch.path().join("s"),
+        scratch.path().join("d"),
+        Attributes::CONTENT,
+    );
+}
