@@ -29,10 +29,9 @@ _cpz__mpi() {
 
     case "${cmd}" in
         cpz__mpi)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --fsync --progress --progress= --resume --threads= --max-rate= --verify --no-config --files0-from= --exclude= --exclude-from= --gitignore --dry-run --dry-run= --stats --stats= --all-failures "
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --delete --delete-excluded --max-delete --threads --max-rate --verify --no-config --files0-from --exclude --exclude-from --gitignore --dry-run --stats --all-failures"
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
                 return 0
             fi
             case "${prev}" in
@@ -99,6 +98,13 @@ _cpz__mpi() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --max-delete|--max-delete=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
                 --threads|--threads=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -148,10 +154,6 @@ _cpz__mpi() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
-                    return 0
-                    ;;
-                --dry-run=)
-                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
                     return 0
                     ;;
                 --stats=)

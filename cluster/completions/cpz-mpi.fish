@@ -36,6 +36,7 @@ complete -c cpz-mpi -l context -d 'same as -Z; with CTX, set that context' -f
 complete -c cpz-mpi -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
 always\t''
 never\t''"
+complete -c cpz-mpi -l max-delete -d 'delete at most N entries' -r -f
 complete -c cpz-mpi -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
 complete -c cpz-mpi -l max-rate -d 'copy at most N entries per second, or, with a unit as in 200M, so many bytes' -r -f
 complete -c cpz-mpi -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
@@ -73,6 +74,8 @@ complete -c cpz-mpi -l help -d 'display this help and exit'
 complete -c cpz-mpi -l version -d 'display the version and exit'
 complete -c cpz-mpi -l fsync -d 'write everything to the disk before cpz ends'
 complete -c cpz-mpi -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
+complete -c cpz-mpi -l delete -d 'delete from the dest of each directory what the SOURCE does not have; replace other types'
+complete -c cpz-mpi -l delete-excluded -d 'same, and delete what is excluded'
 complete -c cpz-mpi -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
 complete -c cpz-mpi -l no-config -d 'do not read the options in the file CPZ_CONFIG'
 complete -c cpz-mpi -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'

@@ -114,6 +114,9 @@ impl Order {
         if self.reads_gitignore {
             exclusions.add_gitignore();
         }
+        if matches!(&self.work, Work::Copy(options, _) if options.delete.is_some()) {
+            exclusions.stop_at_unread();
+        }
         exclusions
     }
 

@@ -20,7 +20,11 @@ use fuc_engine::CopyOp;
 static ALLOCATOR: Allocator = Allocator;
 
 /// The flags that several processes cannot obey.
-const REFUSED: &[cpz::flags::Id] = &[cpz::flags::Id::Interactive, cpz::flags::Id::NoCache];
+const REFUSED: &[cpz::flags::Id] = &[
+    cpz::flags::Id::Interactive,
+    cpz::flags::Id::MaxDelete,
+    cpz::flags::Id::NoCache,
+];
 
 fn main() -> ExitCode {
     let command: Command<Id<cpz::flags::Id>, Options<options::Options>> = Command {
@@ -71,15 +75,19 @@ fn copy(
 
 /// Refuses what several processes cannot do.
 fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
+    if options.rules.ask {
+        return Err(UsageError::with_help(flags::CANNOT_PROMPT));
+    }
     if options.spares_cache {
-        // A part of a large file may be copied by another process.
         return Err(UsageError::with_help(
-            "--no-cache is not possible with several processes",
+            "cannot keep to --no-cache: ranks share large files",
         ));
     }
-    match options.rules.ask {
-        true => Err(UsageError::with_help(flags::CANNOT_PROMPT)),
-        false => Ok(()),
+    match options.delete {
+        Some(deletion) if deletion.most.is_some() => Err(UsageError::with_help(
+            "cannot keep to --max-delete: each rank deletes on its own",
+        )),
+        _ => Ok(()),
     }
 }
 
