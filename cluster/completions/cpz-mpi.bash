@@ -29,9 +29,10 @@ _cpz__mpi() {
 
     case "${cmd}" in
         cpz__mpi)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve --no-target-directory --one-file-system --parents --preserve --recursive --remove-destination --sparse --reflink --strip-trailing-slashes --suffix --symbolic-link --target-directory --update --verbose --keep-directory-symlink --context --help --version --fsync --progress --resume --delete --delete-excluded --max-delete --threads --max-rate --verify --no-config --files0-from --exclude --exclude-from --gitignore --dry-run --stats --all-failures"
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --atomic --fsync --no-cache --progress --progress= --resume --delete --delete-excluded --max-delete= --threads= --max-rate= --verify --no-config --files0-from= --exclude= --exclude-from= --gitignore --dry-run --dry-run= --stats --stats= --all-failures "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
                 return 0
             fi
             case "${prev}" in
@@ -154,6 +155,10 @@ _cpz__mpi() {
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
                     fi
+                    return 0
+                    ;;
+                --dry-run=)
+                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
                     return 0
                     ;;
                 --stats=)
