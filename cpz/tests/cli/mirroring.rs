@@ -292,6 +292,34 @@ fn refuses_dests_that_are_no_mirrors_and_deletes_nothing() {
     );
 }
 
+/// The path of such a source does not show that it is in the dest.
+#[test]
+fn a_source_that_is_mounted_from_inside_the_dest_is_not_deleted() {
+    if !is_root() {
+        skip!("mounting takes root");
+    }
+    for inner in ["d/cur", "d/old/cur"] {
+        let scratch = built(|tree| {
+            tree.file(Path::new(inner).join("precious"), "1")
+                .file("d/gone", "")
+                .dir("s");
+        });
+        let script = r#"mount --bind "$0" s && "$@"; s=$?; umount s; exit $s"#;
+        let args = ["-c", script, inner, CPZ, "-aT", "--delete", "s", "d"];
+        let outcome = Run::new("sh").args(args).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{inner}: {outcome}");
+        let said = complaint(&outcome);
+        assert!(
+            said.starts_with("cpz: cannot delete in 'd': "),
+            "{inner}: {said}"
+        );
+        let kept = scratch.path().join(inner).join("precious");
+        assert!(kept.exists(), "{inner}");
+        assert!(scratch.path().join("d/precious").exists(), "{inner}");
+        assert!(!scratch.path().join("d/gone").exists(), "{inner}");
+    }
+}
+
 #[test]
 fn another_source_in_the_dest_stops_that_operand_only() {
     let scratch = built(|tree| {

@@ -1,7 +1,7 @@
 //! The state of the deletions of a run.
 
-use std::sync::Mutex;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex};
 
 use super::facts::FileId;
 use crate::hashing::HashSet;
@@ -15,5 +15,7 @@ pub(super) struct Deletions {
     pub(super) not_deleted: AtomicU64,
     pub(super) deleted: AtomicU64,
     /// The sources, the directories above them, and the dests that operands have entered.
-    pub(super) in_use: Mutex<HashSet<FileId>>,
+    pub(super) in_use: Arc<Mutex<HashSet<FileId>>>,
+    /// Set if a directory in use was met among what was to be deleted.
+    pub(super) has_met_one: Arc<AtomicBool>,
 }

@@ -14,8 +14,8 @@ use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -28,6 +28,7 @@ use super::operand::{Operand, ancestry};
 use super::options::Deletion;
 use crate::error::{Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
+use crate::hashing::HashSet;
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
@@ -256,22 +257,44 @@ impl<'m, 'a> Mirror<'m, 'a> {
             removal.threads = Some(NonZeroUsize::MIN);
             removal.execution = options.execution;
         });
-        let mut removal = removal.in_dir(&self.dest).together_with(&options.setup);
+        let removal = removal.in_dir(&self.dest).together_with(&options.setup);
         let filter = ctx.settings.filter_of(self.node);
-        if let Some(filter) = filter.filter(|_| !self.deletion.excluded) {
-            let operand = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
-            let directory = place.path(Path::new(""));
-            removal = removal.filtered_by(move |entry: &Candidate<'_>| {
-                let above = Above {
-                    operand: &operand,
-                    directory: &Joined(&directory, entry.above),
-                };
-                filter.verdict(&Candidate { above, ..*entry })
-            });
-        }
+        let filter = filter.filter(|_| !self.deletion.excluded);
+        let operand = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
+        let directory = place.path(Path::new(""));
+        let in_use = Arc::clone(&ctx.deletions.in_use);
+        let has_met_one = Arc::clone(&ctx.deletions.has_met_one);
+        let removal = removal.filtered_by(move |entry: &Candidate<'_>| {
+            let id = || sys::stat_open(&(entry.open)()?).map(|stat| FileId::of(&stat));
+            if entry.kind == FileType::Directory && is_in_use(id(), &in_use) {
+                has_met_one.store(true, Relaxed);
+                return Verdict::Prune;
+            }
+            let Some(filter) = &filter else {
+                return Verdict::Take;
+            };
+            let above = Above {
+                operand: &operand,
+                directory: &Joined(&directory, entry.above),
+            };
+            filter.verdict(&Candidate { above, ..*entry })
+        });
+        // The filter is not asked about operands.
+        let names = names.filter(|name| {
+            let id = paths::to_c(name).map(|name| self.id(&name));
+            let is_used = matches!(id, Ok(Some(id)) if is_in_use(Ok(id), &ctx.deletions.in_use));
+            ctx.deletions.has_met_one.fetch_or(is_used, Relaxed);
+            !is_used
+        });
         let permitted = names.filter(|name| self.permits(&removal, name));
         let removed = removal.run(permitted, self);
         ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
+        if ctx.deletions.has_met_one.swap(false, Relaxed) {
+            let dest = ctx.place_path(place, Side::Dest);
+            let error = Error::refused(Refusal::CannotMirror, dest).at_dest();
+            ctx.fail(place.operand, error);
+            return false;
+        }
         // If the removal was cancelled, so was the copy.
         removed.entries > 0 && removed.failures == 0 && !ctx.report.must_stop()
     }
@@ -295,6 +318,13 @@ impl<'m, 'a> Mirror<'m, 'a> {
         }
         is_permitted
     }
+}
+
+/// Returns `true` if a source or a dest of the run is in this directory, under another path. Also `true` if the directory
+/// could not be looked at.
+fn is_in_use(directory: Result<FileId, Errno>, in_use: &Mutex<HashSet<FileId>>) -> bool {
+    let in_use = in_use.lock().unwrap_or_else(PoisonError::into_inner);
+    directory.map_or(true, |id| in_use.contains(&id))
 }
 
 /// Passes on what a removal reports, with the paths that users know.
