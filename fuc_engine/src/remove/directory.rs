@@ -1,6 +1,5 @@
 //! Enters directories, and removes those that are empty.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -47,20 +46,34 @@ pub(super) fn enter(
     {
         return Entered::Left;
     }
-    let keeps_directory = context.stays(place) || purpose == Purpose::ProcessEntries;
-    let opened = match context.open(name) {
-        Err(errno) if keeps_directory => unlock::open(context, place, errno).ok_or(errno),
-        opened => opened,
-    };
-    match opened {
+    match context.open(name) {
         Ok(dir) => enter_open(context, guards, place, purpose, dir),
-        Err(errno) if context.stays(place) => left(context, name, errno),
-        Err(errno) if keeps_directory => leave_unread(context, name, errno),
-        Err(errno) => remove_unopened(context, guards, place, purpose, errno),
+        Err(errno) => enter_unopened(context, guards, place, purpose, errno),
+    }
+}
+
+/// Deals with a directory that could not be opened.
+#[cold]
+fn enter_unopened(
+    context: &RemoveContext<'_>,
+    guards: &Safeguards,
+    place: &RemovePlace,
+    purpose: Purpose,
+    errno: Errno,
+) -> Entered {
+    let (name, stays) = (Name::of(place), context.stays(place));
+    if !stays && purpose != Purpose::ProcessEntries {
+        return remove_unopened(context, guards, place, purpose, errno);
+    }
+    match unlock::open(context, place, errno) {
+        Some(dir) => enter_open(context, guards, place, purpose, dir),
+        None if stays => left(context, name, errno),
+        None => leave_unread(context, name, errno),
     }
 }
 
 /// Enters a directory that is open, unless it stays.
+#[inline(always)]
 fn enter_open(
     context: &RemoveContext<'_>,
     guards: &Safeguards,
@@ -80,6 +93,7 @@ fn enter_open(
 }
 
 /// Decides whether the directory at `place`, open as `dir`, is entered. If not, returns what became of it.
+#[inline(always)]
 fn decide(
     context: &RemoveContext<'_>,
     guards: &Safeguards,
@@ -299,22 +313,40 @@ fn remove_unless_kept(
     if node.state.is_kept() {
         return Ok(Emptied::Kept);
     }
-    let name = Name::of(&node.place);
-    if context.looks_at_entries {
-        if context.remover.is_gone(dir, name.name) {
-            return Err(Errno::NOENT);
-        }
-        if asking::ask_about_emptied(context, node, dir) == Answer::No {
-            return Ok(Emptied::Declined);
-        }
+    if context.looks_at_entries && ask_about_emptied(context, node, dir)? == Answer::No {
+        return Ok(Emptied::Declined);
     }
-    if !node.state.is_gone() {
-        let has_declined = node.state.is_declined();
-        let remove = |dir: BorrowedFd<'_>, name: &CStr| {
-            context.remover.remove_emptied(dir, name, has_declined)
-        };
-        remove(dir, name.name).or_else(|errno| unlock::retry(context, name, errno, remove))?;
+    let remover = &context.remover;
+    if !node.state.is_gone()
+        && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
+    {
+        unlock_emptied(context, node, errno)?;
     }
-    context.removed_directory(name);
+    context.removed_directory(Name::of(&node.place));
     Ok(Emptied::Removed)
+}
+
+/// Asks the user about a directory, if it is still there.
+#[cold]
+fn ask_about_emptied(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> Result<Answer, Errno> {
+    match context.remover.is_gone(dir, &node.place.name) {
+        true => Err(Errno::NOENT),
+        false => Ok(asking::ask_about_emptied(context, node, dir)),
+    }
+}
+
+/// Removes a directory that could not be removed because of `errno`, if it can be unlocked.
+#[cold]
+fn unlock_emptied(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+    errno: Errno,
+) -> Result<(), Errno> {
+    unlock::retry(context, Name::of(&node.place), errno, |dir, name| {
+        context.remover.remove_emptied(dir, name, &node.state)
+    })
 }

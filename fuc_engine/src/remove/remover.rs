@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::node::State;
 use crate::execution::Execution;
 use crate::hashing::HashSet;
 use crate::operand;
@@ -91,16 +92,16 @@ impl Remover {
         plan.remove(dir, name)
     }
 
-    /// Removes a directory that has no entries but those that the user `has_declined` to remove.
+    /// Removes a directory that has no entries but those that the user has declined to remove.
     pub(super) fn remove_emptied(
         &self,
         dir: BorrowedFd<'_>,
         name: &CStr,
-        has_declined: bool,
+        state: &State,
     ) -> Result<(), Errno> {
         match self {
             Self::Real => sys::remove_directory(dir, name),
-            Self::Planned(_) if has_declined => Err(Errno::NOTEMPTY),
+            Self::Planned(_) if state.is_declined() => Err(Errno::NOTEMPTY),
             Self::Planned(plan) => {
                 check_directory_name(dir, name)?;
                 plan.remove(dir, name)

@@ -46,6 +46,7 @@ impl Unlocked {
     }
 
     /// Returns the directory of a node about which nothing is left to do, if it was unlocked.
+    #[inline(always)]
     pub(super) fn finished(context: &RemoveContext<'_>, node: &RemoveNode) -> Option<Self> {
         context.unlocking.directories.get()?;
         if context.unlocking.directories().is_empty() {
@@ -64,6 +65,7 @@ impl Unlocked {
 
 impl RemoveContext<'_> {
     /// Does the same as [`at`](Self::at), and unlocks what prevents `call` if the options permit it.
+    #[inline(always)]
     pub(super) fn unlocking<T>(
         &self,
         name: Name<'_>,
@@ -74,6 +76,7 @@ impl RemoveContext<'_> {
     }
 
     /// Opens a directory.
+    #[inline(always)]
     pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
         self.unlocking(name, |dir, name| {
             self.descriptors
