@@ -101,6 +101,39 @@ fn a_failure_leaves_the_old_file() {
     assert_eq!(read(full.path(), "big"), "old");
 }
 
+/// cp removes these dests first.
+#[test]
+fn a_failure_leaves_dests_with_several_names_and_links_too() {
+    for way in [
+        &["-aT"][..],
+        &["-aT", "--delete"],
+        &["-aT", "--resume", "--delete"],
+    ] {
+        let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("s/linked", noise(3 << 20))
+            .file("s/link", noise(3 << 20))
+            .symlink("full", full.path());
+        Tree::at(full.path())
+            .file("d/linked", "old")
+            .hardlink("d/linked", "other")
+            .symlink("d/link", "../other");
+        let outcome = Run::new(CPZ)
+            .arg("--atomic")
+            .args(way)
+            .args(["s", "full/d"])
+            .current_dir(&scratch)
+            .output();
+        assert_eq!(outcome.status, Status::Exit(1), "{way:?}: {outcome}");
+        let dir = full.path().join("d");
+        assert_eq!(names(&dir), ["link", "linked"], "{way:?}");
+        assert_eq!(read(&dir, "linked"), "old", "{way:?}");
+        assert!(dir.join("link").is_symlink(), "{way:?}");
+        assert_eq!(fs::metadata(dir.join("linked")).unwrap().nlink(), 2);
+    }
+}
+
 #[test]
 fn permissions_stay_and_other_names_and_targets_of_links_keep_the_old_content() {
     let scratch = Scratch::new();

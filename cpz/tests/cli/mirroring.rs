@@ -292,6 +292,26 @@ fn refuses_dests_that_are_no_mirrors_and_deletes_nothing() {
     );
 }
 
+#[test]
+fn a_directory_that_a_pattern_excludes_is_not_in_the_way() {
+    let build = |tree: &Tree| {
+        tree.symlink("s/cache", "elsewhere")
+            .file("d/cache/precious", "1");
+    };
+    let scratch = built(build);
+    let outcome = copy(&scratch, &["-aT", "--delete", "--exclude=cache/", "s", "d"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: cannot overwrite directory 'd/cache' with non-directory 's/cache'\n"
+    );
+    assert!(scratch.path().join("d/cache/precious").exists());
+    let excluded = ["-aT", "--delete-excluded", "--exclude=cache/", "s", "d"];
+    let scratch = built(build);
+    succeeds(&scratch, &excluded);
+    assert!(scratch.path().join("d/cache").is_symlink());
+}
+
 /// The path of such a source does not show that it is in the dest.
 #[test]
 fn a_source_that_is_mounted_from_inside_the_dest_is_not_deleted() {

@@ -94,6 +94,10 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let Some(mirror) = entry.node.and_then(of) else {
         return false;
     };
+    // A pattern may match directories only.
+    if !mirror.deletion.excluded && !mirror.is_taken(name, FileType::Directory) {
+        return false;
+    }
     // It may be the copy of another source.
     let names = mirror.without_copies(iter::once(name.to_owned()));
     let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter()));
@@ -222,21 +226,25 @@ impl<'m, 'a> Mirror<'m, 'a> {
                 return false;
             }
         };
+        let is_taken = || {
+            let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
+            self.is_taken(entry.name, kind)
+        };
         match self.deletion.excluded {
-            true => is_missing || !self.is_taken(entry),
-            false => is_missing && self.is_taken(entry),
+            true => is_missing || !is_taken(),
+            false => is_missing && is_taken(),
         }
     }
 
     /// Returns `true` if the filter takes an entry of the dest.
-    fn is_taken(&self, entry: Listed<'_>) -> bool {
+    fn is_taken(&self, name: &CStr, kind: FileType) -> bool {
         let Some(filter) = self.ctx.settings.filter_of(self.node) else {
             return true;
         };
-        let open = || sys::open_path(self.dest, entry.name, Symlinks::NoFollow);
+        let open = || sys::open_path(self.dest, name, Symlinks::NoFollow);
         let verdict = filter.verdict(&Candidate {
-            name: entry.name,
-            kind: walk::kind_of(self.dest, entry, Symlinks::NoFollow),
+            name,
+            kind,
             above: Above {
                 operand: self.ctx.operand_path(self.node.place.operand, Side::Dest),
                 directory: &self.node.place,

@@ -120,6 +120,9 @@ pub(super) fn decide(
 fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleared, Failure> {
     match decision {
         Clear::Write(symlinks) => Ok(Cleared::Writable(symlinks)),
+        Clear::Unlink if ctx.policy.options.rules.atomic => {
+            Ok(Cleared::ToReplace(RemovalEvent::Silent))
+        }
         Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),

@@ -186,11 +186,26 @@ fn open_existing<'c>(
     source: &OpenSource,
 ) -> Result<OpenDest<'c>, Failure> {
     let facts = Some(Facts::of(&source.stat));
-    let symlinks = match clear_dest(ctx, entry, Making::File, facts)? {
+    let cleared = clear_dest(ctx, entry, Making::File, facts)?;
+    if ctx.policy.options.rules.atomic
+        && let Some(dest) = ctx
+            .changes
+            .really(|| open_replacing(ctx, entry, source, cleared))?
+    {
+        return Ok(dest);
+    }
+    let symlinks = match cleared {
         Cleared::Writable(symlinks) => symlinks,
+        // A dry run, or the dest has vanished.
+        Cleared::ToReplace(_) => {
+            return match ctx.changes.unlink(ctx.spot(entry)) {
+                Ok(()) | Err(Errno::NOENT) => create_again(ctx, entry, &source.stat),
+                Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+            };
+        }
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
         Cleared::Vacant => return create_again(ctx, entry, &source.stat),
-        Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory | Cleared::ToReplace(_) => {
+        Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
     };
@@ -198,13 +213,6 @@ fn open_existing<'c>(
         symlinks,
         ..entry.dest_at()
     };
-    if ctx.policy.options.rules.atomic
-        && let Some(dest) = ctx
-            .changes
-            .really(|| open_replacing(ctx, entry, source, symlinks))?
-    {
-        return Ok(dest);
-    }
     let (spot, blocking) = (ctx.spot(entry), entry.blocking());
     let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
         ctx.descriptors
@@ -232,32 +240,46 @@ fn open_existing<'c>(
     }
 }
 
-/// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is not a regular file, nor a
-/// link to one.
+/// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its type,
+/// or has vanished.
 #[cold]
 fn open_replacing<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
-    symlinks: Symlinks,
+    cleared: Cleared,
 ) -> Result<Option<OpenDest<'c>>, Failure> {
-    let present = look::at_dest(ctx, entry, symlinks);
-    let present = present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
-    if sys::file_type(&present) != FileType::RegularFile {
+    let symlinks = match cleared {
+        Cleared::Writable(symlinks) => symlinks,
+        Cleared::ToReplace(_) => Symlinks::NoFollow,
+        _ => return Ok(None),
+    };
+    let present = match look::at_dest(ctx, entry, symlinks) {
+        Err(Errno::NOENT) => return Ok(None),
+        present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
+    };
+    let is_file = sys::file_type(&present) == FileType::RegularFile;
+    if !is_file && matches!(cleared, Cleared::Writable(_)) {
         return Ok(None);
     }
     if FileId::of(&source.stat) == FileId::of(&present) {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     let failed = |errno| diagnose::file_creation(ctx, entry, errno);
-    let (fd, name) = naming::create_beside(ctx, entry, OWNER_ONLY).map_err(failed)?;
+    let mode = match is_file {
+        true => OWNER_ONLY,
+        false => ctx.policy.creation_mode(source.stat.st_mode),
+    };
+    let (fd, name) = naming::create_beside(ctx, entry, mode).map_err(failed)?;
     let mut dest = OpenDest::new_file(fd, Naming::WhenComplete);
-    if let Err(errno) = attributes::take_over(dest.fd.as_fd(), &present) {
-        naming::remove_hidden(entry, &name, dest.fd.as_fd());
-        return Err(failed(errno));
+    if is_file {
+        if let Err(errno) = attributes::take_over(dest.fd.as_fd(), &present) {
+            naming::remove_hidden(entry, &name, dest.fd.as_fd());
+            return Err(failed(errno));
+        }
+        attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
+        dest.origin = Origin::Existing;
     }
-    attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
-    dest.origin = Origin::Existing;
     dest.writing.get_or_insert_default().replacing_name = Some(name);
     Ok(Some(dest))
 }
