@@ -128,7 +128,7 @@ pub(super) struct Meter {
     sums: Apart<Sums>,
 }
 
-/// What all workers have done since the window began.
+/// The work of all workers since the window began.
 #[derive(Default)]
 struct Sums {
     /// In parts; see [`PARTS`].
