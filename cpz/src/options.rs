@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use fuc_cli::command::Context;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::Exclusions;
-use fuc_cli::flags::{Occurrence, UsageError, choose};
+use fuc_cli::flags::{Occurrence, UsageError, choose, number};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use fuc_cli::name_list::ListFile;
@@ -246,7 +246,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Atomic => options.rules.atomic = true,
             Id::Delete => options.delete = true,
             Id::DeleteExcluded => options.delete_excluded = true,
-            Id::MaxDelete => options.max_delete = Some(number(value(), charset)?),
+            Id::MaxDelete => options.max_delete = Some(most_deletions(value(), charset)?),
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),
             Id::Update => options.rules.update(flag.value.as_deref(), charset)?,
@@ -309,12 +309,8 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
 }
 
 /// Parses the value of `--max-delete`.
-fn number(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
-    let digits = value
-        .to_str()
-        .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
-    let number = digits.and_then(|digits| digits.parse().ok());
-    number.ok_or_else(|| {
+fn most_deletions(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
+    number(value).ok_or_else(|| {
         let quoted = quote::locale(value.as_bytes(), charset);
         UsageError::plain([b"invalid number of deletions: ", &quoted[..]].concat())
     })

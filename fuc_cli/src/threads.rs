@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::os::unix::ffi::OsStrExt;
 
-use crate::flags::UsageError;
+use crate::flags::{UsageError, number};
 use crate::locale::Charset;
 use crate::quote;
 
@@ -27,15 +27,6 @@ pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError
 #[must_use]
 pub fn from_environment(name: &str) -> Option<NonZeroUsize> {
     number(&std::env::var_os(name)?)
-}
-
-fn number(value: &OsStr) -> Option<NonZeroUsize> {
-    let digits = value.to_str()?;
-    // `parse` would accept a leading plus.
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    digits.parse().ok()
 }
 
 #[cfg(test)]

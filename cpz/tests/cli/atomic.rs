@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{Read, Write},
+    io::Read,
     os::unix::fs::{MetadataExt, PermissionsExt},
     path::Path,
 };
@@ -15,10 +15,8 @@ use testkit::{
     tree::{Scratch, Tree, noise},
 };
 
+use crate::interrupts::{BEFORE, start_in_the_middle, write_until_closed};
 use crate::support::{CPZ, complaint, succeeds};
-
-/// More than one piece of a copy.
-const BEFORE: usize = 9 << 20;
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(dir)
@@ -42,9 +40,7 @@ fn readers_see_the_old_file_until_the_new_one_is_complete() {
     let run = Run::new(CPZ)
         .args(["--atomic", "-L", "--copy-contents", "fifo", "old"])
         .current_dir(dir);
-    let live = run.start();
-    let mut fifo = File::create(dir.join("fifo")).unwrap();
-    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    let (live, fifo) = start_in_the_middle(&run, dir);
     assert_eq!(read(dir, "old"), "old");
     assert_eq!(names(dir).len(), 3, "the new file lies elsewhere");
     drop(fifo);
@@ -65,11 +61,9 @@ fn a_signal_leaves_the_old_file() {
     let run = Run::new(CPZ)
         .args(["--atomic", "-L", "--copy-contents", "fifo", "old"])
         .current_dir(dir);
-    let live = run.start();
-    let mut fifo = File::create(dir.join("fifo")).unwrap();
-    fifo.write_all(&vec![1; BEFORE]).unwrap();
+    let (live, fifo) = start_in_the_middle(&run, dir);
     live.signal(Signal::TERM);
-    while fifo.write_all(&vec![1; 1 << 20]).is_ok() {}
+    write_until_closed(fifo);
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Signal(15));
     assert_eq!(

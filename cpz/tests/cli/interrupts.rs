@@ -20,10 +20,10 @@ use crate::support::{CP, CPZ, complaint};
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)];
 
 /// Bytes that cpz copies before a test sends a signal: more than one piece.
-const BEFORE: usize = 9 << 20;
+pub(crate) const BEFORE: usize = 9 << 20;
 
 /// Starts `run`, which copies the FIFO `fifo`, and returns when it has copied a part.
-fn start_in_the_middle(run: &Run, dir: &Path) -> (Live, File) {
+pub(crate) fn start_in_the_middle(run: &Run, dir: &Path) -> (Live, File) {
     let live = run.start();
     // Waits until cpz opens the other end.
     let mut fifo = File::create(dir.join("fifo")).unwrap();
@@ -32,7 +32,7 @@ fn start_in_the_middle(run: &Run, dir: &Path) -> (Live, File) {
 }
 
 /// Writes until cpz closes the FIFO.
-fn write_until_closed(mut fifo: File) {
+pub(crate) fn write_until_closed(mut fifo: File) {
     let piece = vec![1; 1 << 20];
     while fifo.write_all(&piece).is_ok() {}
 }

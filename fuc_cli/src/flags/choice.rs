@@ -1,7 +1,8 @@
-//! Values that are one of a few words, or an unambiguous prefix of one, as GNU's tools accept them.
+//! Values of options: numbers, and words or unambiguous prefixes of them, as GNU's tools accept them.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::str::FromStr;
 
 use super::UsageError;
 use crate::locale::Charset;
@@ -59,6 +60,17 @@ pub const fn words<T, const N: usize>(list: &[(&'static str, T); N]) -> [&'stati
         index += 1;
     }
     words
+}
+
+/// Returns the number that decimal digits stand for, if it fits the type.
+#[must_use]
+pub fn number<T: FromStr>(value: &OsStr) -> Option<T> {
+    let digits = value.to_str()?;
+    // `parse` would accept a leading plus.
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse().ok()
 }
 
 #[cfg(test)]
