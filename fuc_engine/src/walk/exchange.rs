@@ -13,7 +13,6 @@
 //!
 //! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
-use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
@@ -420,8 +419,7 @@ fn send<V: Visitor>(sharer: &dyn Sharer<V>, names: Names<V::Dir>, worker: &Walke
     };
     // They may come back as soon as they are given.
     worker.expect(1);
-    let names = Names { tasks: 1, ..names };
-    let stolen = stealing.keep_names(names);
+    let stolen = stealing.keep_names(Names { tasks: 1, ..names });
     stealing.exchange().entrust(home, vec![stolen]);
 }
 
@@ -434,8 +432,7 @@ pub(super) fn attend<V: Visitor>(
         match stealing.exchange().receive() {
             Incoming::Request => inlet.request(),
             Incoming::Stolen(stolen) => {
-                let boxed = stolen.into_iter().map(Box::new);
-                inlet.put(boxed.map(Task::Stolen).collect::<VecDeque<_>>());
+                inlet.put(stolen.into_iter().map(Box::new).map(Task::Stolen).collect());
             }
             Incoming::Returned(ticket, given) => {
                 if let Some((kept, tasks)) = stealing.redeem(ticket) {

@@ -4,14 +4,13 @@
 //! before it is known that the file that was opened is not the source: only this check, and that of
 //! [`alias`], protect the source of `cp f f`, whatever alias names it.
 
-use std::ffi::CStr;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::alias;
-use super::{Cleared, clear_dest, unlink_dest};
+use super::{Cleared, Guards, OpenDest, clear_dest, unlink_dest};
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::context::{Context, Failure, Stage};
@@ -21,80 +20,12 @@ use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look::{self, OpenSource};
-use crate::copy::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
 /// Permissions of a new file until it gets those of the file that it replaces.
 const OWNER_ONLY: u32 = 0o600;
-
-/// An open dest that is ready for the content.
-pub(in crate::copy) struct OpenDest<'w> {
-    pub(in crate::copy) fd: Fd,
-    /// `true` for a regular file, which may get holes and a final truncation.
-    pub(in crate::copy) is_file: bool,
-    pub(in crate::copy) origin: Origin,
-    /// A dest that was created without its name gets it [`WhenComplete`](Naming::WhenComplete).
-    pub(in crate::copy) naming: Naming,
-    /// The mode that an existing dest gets back if its copy fails, if it was changed.
-    pub(in crate::copy) mode_before: Option<u32>,
-    /// The dest has the content of its source already.
-    pub(in crate::copy) has_content: bool,
-    /// Boxed, because few dests need it.
-    pub(in crate::copy) writing: Option<Box<Guards<'w>>>,
-}
-
-/// The guards that keep other workers from writing to a file, if they could, by its name and by its number.
-#[derive(Default)]
-pub(in crate::copy) struct Guards<'w> {
-    _name: Option<Writing<'w>>,
-    _file: Option<Writing<'w>>,
-    /// The name by which other engines write to the file until it is complete.
-    hidden_name: Option<Box<CStr>>,
-    /// The name that the file has until it replaces the one at its place.
-    replacing_name: Option<Box<CStr>>,
-}
-
-impl<'w> Guards<'w> {
-    fn of_file(file: Option<Writing<'w>>) -> Option<Box<Self>> {
-        let guards = |file| Self {
-            _file: Some(file),
-            ..Self::default()
-        };
-        file.map(guards).map(Box::new)
-    }
-}
-
-impl OpenDest<'_> {
-    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
-        Self {
-            fd,
-            is_file: true,
-            origin: Origin::Created,
-            naming,
-            mode_before: None,
-            has_content: false,
-            writing: None,
-        }
-    }
-
-    /// Returns a new dest that has another name until it is complete.
-    pub(in crate::copy) fn hidden(fd: Fd, name: Box<CStr>) -> Self {
-        let mut dest = Self::new_file(fd, Naming::WhenComplete);
-        dest.writing.get_or_insert_default().hidden_name = Some(name);
-        dest
-    }
-
-    pub(in crate::copy) fn hidden_name(&self) -> Option<&CStr> {
-        self.writing.as_ref()?.hidden_name.as_deref()
-    }
-
-    /// Returns the name of a dest that replaces another file when it is complete.
-    pub(in crate::copy) fn replacing_name(&self) -> Option<&CStr> {
-        self.writing.as_ref()?.replacing_name.as_deref()
-    }
-}
 
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.

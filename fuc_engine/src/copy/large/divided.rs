@@ -24,16 +24,18 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use super::{DESCRIPTORS, Rest, middle};
+use super::{DESCRIPTORS, may_be_divided, middle};
 use crate::copy::attributes::AttributeError;
-use crate::copy::content::{ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend};
+use crate::copy::content::{
+    ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend, takes_any_order,
+};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
-use crate::copy::dest::open::OpenDest;
+use crate::copy::dest::OpenDest;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, StoredEntry, Symlinks};
 use crate::copy::look::{OpenSource, SharedSource};
 use crate::copy::make::CopyWorker;
-use crate::copy::make::file::{Filled, Filling, Unfinished};
+use crate::copy::make::file::{Filled, Filling, label};
 use crate::copy::options::Sparse;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
@@ -64,6 +66,81 @@ pub(in crate::copy) struct DividedDest {
     is_short: AtomicBool,
 }
 
+/// Fills a dest that has a hidden name. Breaks with the rest of the content if other engines want a part of it.
+#[cold]
+pub(in crate::copy) fn fill<W: CopyWorker>(
+    filling: Filling<'_>,
+    worker: &mut W,
+) -> ControlFlow<FilePart, Result<Filled, Failure>> {
+    let labelled = label(filling.ctx, &filling.dest);
+    let mut rest = None;
+    let moved = filling.move_content(worker, |worker, piece| {
+        let from = piece.rest.filter(|_| worker.is_asked());
+        if worker
+            .copied_piece(&filling.ctx.report, piece.bytes)
+            .is_break()
+        {
+            return Next::Cancel;
+        }
+        rest = from.and_then(|from| Rest::begin(&filling, from));
+        match rest {
+            Some(_) => Next::Share,
+            None => Next::Piece,
+        }
+    });
+    ControlFlow::Continue(match (moved, rest) {
+        (Ok(moved), None) => filling.finish(moved, labelled),
+        (Ok(moved), Some(rest)) => {
+            return ControlFlow::Break(FilePart::of_rest(filling, rest, moved, labelled));
+        }
+        (Err(error), _) => filling.abandon(error),
+    })
+}
+
+/// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
+struct Rest {
+    source: SharedSource,
+    hidden_name: Box<CStr>,
+    dest_inode: u64,
+    from: u64,
+}
+
+impl Rest {
+    /// Returns the rest of the content, if other engines may have a part of it.
+    #[cold]
+    fn begin(filling: &Filling<'_>, from: u64) -> Option<Self> {
+        let Filling {
+            ctx,
+            entry,
+            source,
+            dest,
+        } = filling;
+        // Without one, other engines cannot open it.
+        let hidden_name = dest.hidden_name()?;
+        let size = source.stat.st_size as u64;
+        let may_begin = middle(from..size).is_some()
+            && may_be_divided(ctx, entry, source)
+            && takes_any_order(dest.fd.as_fd(), size)
+            && ctx.descriptors.lend(DESCRIPTORS);
+        if !may_begin {
+            return None;
+        }
+        let duplicate = source.duplicate();
+        let rest = duplicate.and_then(|source| {
+            Ok(Self {
+                source: source.into(),
+                hidden_name: hidden_name.into(),
+                dest_inode: sys::stat_open(&dest.fd)?.st_ino,
+                from,
+            })
+        });
+        if rest.is_err() {
+            ctx.descriptors.take_back(DESCRIPTORS);
+        }
+        rest.ok()
+    }
+}
+
 /// A part of a file. The last one has no end, because the source may grow.
 pub(in crate::copy) struct FilePart {
     file: Arc<DividedFile>,
@@ -74,23 +151,21 @@ pub(in crate::copy) struct FilePart {
 
 impl FilePart {
     /// Makes a part of the rest of a file.
-    pub(in crate::copy) fn of_rest(
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-        unfinished: Unfinished<'_>,
+    fn of_rest(
+        filling: Filling<'_>,
+        rest: Rest,
+        moved: Moved,
+        labelled: Result<(), AttributeError>,
     ) -> Self {
-        let Unfinished {
-            dest,
-            rest,
-            moved,
-            labelled,
-        } = unfinished;
+        let Filling {
+            ctx, entry, dest, ..
+        } = filling;
         let Rest {
             source,
             hidden_name,
             dest_inode,
             from,
-        } = *rest;
+        } = rest;
         // If this fails, other engines cannot open it, and give their parts back.
         let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
         let dest = DividedDest {

@@ -35,7 +35,6 @@
 //! one tries. Of files that try at the same time, the last one finds itself alone.
 
 use std::collections::VecDeque;
-use std::ffi::CStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -43,9 +42,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::{Ways, takes_any_order};
+use super::content::Ways;
 use super::context::Context;
-use super::dest::open::OpenDest;
 use super::facts::{Entry, StoredEntry, Symlinks};
 use super::look::{OpenSource, SharedSource};
 use super::options::{Reflink, Sparse};
@@ -303,58 +301,6 @@ pub(super) fn may_be_divided(ctx: &Context<'_>, entry: &Entry<'_>, source: &Open
         && !kernel_copies
         && middle(0..source.stat.st_size as u64).is_some()
         && may_come_later(ctx, entry, &source.stat)
-}
-
-/// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
-pub(super) struct Rest {
-    source: SharedSource,
-    /// The name of the dest.
-    hidden_name: Box<CStr>,
-    /// Its inode number.
-    dest_inode: u64,
-    from: u64,
-}
-
-impl Rest {
-    /// Returns the rest of the content, if other engines may have a part of it.
-    #[cold]
-    pub(super) fn begin(
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-        source: &OpenSource,
-        dest: &OpenDest<'_>,
-        from: u64,
-    ) -> Option<Box<Self>> {
-        // Without one, other engines cannot open it.
-        let hidden_name = dest.hidden_name()?;
-        let size = source.stat.st_size as u64;
-        let may_begin = middle(from..size).is_some()
-            && may_be_divided(ctx, entry, source)
-            && takes_any_order(dest.fd.as_fd(), size)
-            && ctx.descriptors.lend(DESCRIPTORS);
-        if !may_begin {
-            return None;
-        }
-        let rest = Self::open(source, dest, hidden_name, from);
-        if rest.is_err() {
-            ctx.descriptors.take_back(DESCRIPTORS);
-        }
-        rest.ok().map(Box::new)
-    }
-
-    fn open(
-        source: &OpenSource,
-        dest: &OpenDest<'_>,
-        hidden_name: &CStr,
-        from: u64,
-    ) -> Result<Self, Errno> {
-        Ok(Self {
-            source: source.duplicate()?.into(),
-            hidden_name: hidden_name.into(),
-            dest_inode: sys::stat_open(&dest.fd)?.st_ino,
-            from,
-        })
-    }
 }
 
 /// Returns the position from which another engine gets the content of `rest`, or `None` if there is too little.

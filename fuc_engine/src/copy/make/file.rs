@@ -26,12 +26,11 @@ use crate::copy::content::{ContentCopy, ContentError, Moved, Next, Piece, Sink, 
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::{DestAcl, Origin};
-use crate::copy::dest::clear_dest;
-use crate::copy::dest::open::{OpenDest, is_behind_link};
+use crate::copy::dest::open::is_behind_link;
 use crate::copy::dest::overwrite;
+use crate::copy::dest::{OpenDest, clear_dest};
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
-use crate::copy::large::Rest;
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look::{self, OpenSource};
 use crate::copy::options::Reflink;
@@ -156,15 +155,6 @@ pub(in crate::copy) enum Filled {
     Cancelled,
 }
 
-/// A dest with a part of its content.
-pub(in crate::copy) struct Unfinished<'w> {
-    pub(in crate::copy) dest: OpenDest<'w>,
-    pub(in crate::copy) rest: Box<Rest>,
-    pub(in crate::copy) moved: Moved,
-    /// Says whether the dest has got its SELinux context.
-    pub(in crate::copy) labelled: Result<(), AttributeError>,
-}
-
 /// A dest with all of its content.
 pub(in crate::copy) struct Completed {
     pub(in crate::copy) moved: Moved,
@@ -177,7 +167,7 @@ pub(in crate::copy) struct Completed {
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
 /// the same.
 #[inline(always)]
-fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
+pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
     match dest.is_file && ctx.policy.sets_attributes {
         true => attributes::label(&ctx.policy, dest.fd.as_fd()),
         false => Ok(()),
@@ -199,66 +189,28 @@ impl<'f> Filling<'f> {
         let Self { ctx, source, .. } = self;
         let labelled = label(ctx, &self.dest);
         let options = ctx.policy.options;
-        let has_nothing_to_move = options.attributes_only
+        let moved = if options.attributes_only
             || self.dest.has_content
-            || source.is_known_empty() && options.reflink != Reflink::Always;
-        let moved = match has_nothing_to_move {
-            true => Ok(Moved::nothing()),
-            false if options.spares_cache => ctx
-                .changes
-                .write(&source.stat, || self.move_past_cache(worker)),
-            false => ctx.changes.write(&source.stat, || {
+            || source.is_known_empty() && options.reflink != Reflink::Always
+        {
+            Ok(Moved::nothing())
+        } else if options.spares_cache {
+            let moving = || self.move_past_cache(worker);
+            ctx.changes.write(&source.stat, moving)
+        } else {
+            ctx.changes.write(&source.stat, || {
                 self.move_content(worker, |worker, piece| {
                     match worker.copied_piece(&ctx.report, piece.bytes) {
                         ControlFlow::Continue(()) => Next::Piece,
                         ControlFlow::Break(()) => Next::Cancel,
                     }
                 })
-            }),
+            })
         };
         match moved {
             Ok(moved) => self.finish(moved, labelled),
             Err(error) => self.abandon(error),
         }
-    }
-
-    /// Does the same with a dest that has a hidden name. Breaks if other engines want a part of the rest.
-    #[cold]
-    pub(in crate::copy) fn fill_together<W: CopyWorker>(
-        self,
-        worker: &mut W,
-    ) -> ControlFlow<Unfinished<'f>, Result<Filled, Failure>> {
-        let labelled = label(self.ctx, &self.dest);
-        let mut wanted = None;
-        let moved = self.move_content(worker, |worker, piece| {
-            let from = piece.rest.filter(|_| worker.is_asked());
-            let Self {
-                ctx,
-                entry,
-                source,
-                dest,
-            } = &self;
-            if worker.copied_piece(&ctx.report, piece.bytes).is_break() {
-                return Next::Cancel;
-            }
-            wanted = from.and_then(|from| Rest::begin(ctx, entry, source, dest, from));
-            match wanted {
-                Some(_) => Next::Share,
-                None => Next::Piece,
-            }
-        });
-        ControlFlow::Continue(match (moved, wanted) {
-            (Ok(moved), None) => self.finish(moved, labelled),
-            (Ok(moved), Some(rest)) => {
-                return ControlFlow::Break(Unfinished {
-                    dest: self.dest,
-                    rest,
-                    moved,
-                    labelled,
-                });
-            }
-            (Err(error), _) => self.abandon(error),
-        })
     }
 
     /// Moves the content, and drops it from the page cache behind the copy.
@@ -293,28 +245,28 @@ impl<'f> Filling<'f> {
 
     /// Moves the content, and calls `after_piece` between the pieces. Returns only the bytes that it has not got.
     #[inline(always)]
-    fn move_content<W: CopyWorker>(
+    pub(in crate::copy) fn move_content<W: CopyWorker>(
         &self,
         worker: &mut W,
         mut after_piece: impl FnMut(&mut W, Piece) -> Next,
     ) -> Result<Moved, ContentError> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
         let OpenSource { fd, stat, storage } = self.source;
-        let from = Source::new(fd.as_fd(), stat, *storage);
-        let to = Sink {
+        let source = Source::new(fd.as_fd(), stat, *storage);
+        let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
         };
         let ways = Ways::new(self.ctx.policy.options);
-        let mut accounted = 0;
-        let mut progress = |piece: Piece| {
-            accounted += piece.bytes;
+        let mut counted = 0;
+        let mut after = |piece: Piece| {
+            counted += piece.bytes;
             after_piece(worker, piece)
         };
-        let moved = ContentCopy::new(from, to, ways, &mut buffer, &mut progress).run();
+        let moved = ContentCopy::new(source, sink, ways, &mut buffer, &mut after).run();
         worker.scratch().buffer = buffer;
         moved.map(|moved| Moved {
-            bytes: moved.bytes.saturating_sub(accounted),
+            bytes: moved.bytes.saturating_sub(counted),
             ..moved
         })
     }
@@ -410,9 +362,9 @@ impl<'f> Filling<'f> {
                 };
             }
             ContentError::Clone(errno) => {
-                let has_name = dest.naming == Naming::AtOnce;
+                let is_new = dest.naming == Naming::AtOnce && dest.origin == Origin::Created;
                 // The dest is empty. The failure to report is that of the clone.
-                if has_name && dest.origin == Origin::Created && !is_behind_link(ctx, entry) {
+                if is_new && !is_behind_link(ctx, entry) {
                     let _ = sys::unlink(entry.dest_dir, entry.dest_name);
                 }
                 self.remove_hidden();
@@ -500,12 +452,9 @@ fn not_closed(
 ) -> Failure {
     if is_file {
         let symlinks = links_at_dest(ctx.dest_directory_origin(entry));
-        let dest = At {
-            symlinks,
-            ..entry.dest_at()
-        };
+        let at = entry.dest_at();
         // If this fails, the dest keeps its new time, as after a failed cp.
-        let _ = attributes::mark_incomplete_at(dest, source);
+        let _ = attributes::mark_incomplete_at(At { symlinks, ..at }, source);
     }
     ctx.making_failure(entry, Operation::Close, errno)
 }

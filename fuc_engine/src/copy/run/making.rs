@@ -13,10 +13,10 @@ use crate::copy::context::Failure;
 use crate::copy::decide::clear::RemovalEvent;
 use crate::copy::dest::Cleared;
 use crate::copy::dest::backup;
-use crate::copy::dest::open::{self, OpenDest};
+use crate::copy::dest::open;
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
 use crate::copy::large::Needs;
-use crate::copy::large::divided::FilePart;
+use crate::copy::large::divided;
 use crate::copy::large::naming::Naming;
 use crate::copy::look::OpenSource;
 use crate::copy::make::Created;
@@ -210,46 +210,26 @@ pub(super) fn fill<'a>(
             .really(id)
             .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     }
-    if dest.hidden_name().is_some() {
-        return fill_together(copy, source, dest, worker);
-    }
     let filling = Filling {
         ctx,
         entry,
         source,
         dest,
     };
-    let filled = filling.fill(worker);
-    note_filled(copy, source, filled, written, worker)
-}
-
-/// Copies the content to a dest with a hidden name, until other engines want a part of the rest. The source has no other
-/// names.
-#[cold]
-fn fill_together<'a>(
-    copy: EntryCopy<'_, 'a>,
-    source: &OpenSource,
-    dest: OpenDest<'_>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Option<FileId>, Failure> {
-    let EntryCopy { run, entry } = copy;
-    let filling = Filling {
-        ctx: &run.ctx,
-        entry,
-        source,
-        dest,
-    };
-    let filled = match filling.fill_together(worker) {
-        ControlFlow::Break(unfinished) => {
-            // Its content is the next task, of which others get a part.
-            run.room.hold(Needs::of(&source.stat));
-            let rest = FilePart::of_rest(&run.ctx, entry, unfinished);
-            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
-            return Ok(None);
+    let filled = if filling.dest.hidden_name().is_some() {
+        match divided::fill(filling, worker) {
+            ControlFlow::Break(rest) => {
+                // The rest is the next task, of which others get a part. The source has no other names.
+                run.room.hold(Needs::of(&source.stat));
+                worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+                return Ok(None);
+            }
+            ControlFlow::Continue(filled) => filled,
         }
-        ControlFlow::Continue(filled) => filled,
+    } else {
+        filling.fill(worker)
     };
-    note_filled(copy, source, filled, None, worker)
+    note_filled(copy, source, filled, written, worker)
 }
 
 /// Copies a file whose content may have been read before.
