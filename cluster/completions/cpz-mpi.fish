@@ -33,11 +33,11 @@ none\t''
 none-fail\t''
 older\t''"
 complete -c cpz-mpi -l context -d 'same as -Z; with CTX, set that context' -f
-complete -c cpz-mpi -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, CPZ_PROGRESS decides' -f -a "auto\t''
+complete -c cpz-mpi -l progress -d 'show progress on stderr: always, never, or auto (the default: only at a terminal)' -f -a "auto\t''
 always\t''
 never\t''"
 complete -c cpz-mpi -l max-delete -d 'delete at most N entries' -r -f
-complete -c cpz-mpi -l threads -d 'use at most N threads (default: CPZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c cpz-mpi -l threads -d 'use at most N threads (default: chosen automatically)' -r -f
 complete -c cpz-mpi -l max-rate -d 'copy at most N entries per second, or, with a unit as in 200M, so many bytes' -r -f
 complete -c cpz-mpi -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c cpz-mpi -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f

@@ -5,10 +5,10 @@ once\t''
 always\t''
 yes\t''"
 complete -c rmz -l preserve-root -d 'do not remove \'/\' (default); with \'all\', also refuse operands that are mount points' -f -a "all\t''"
-complete -c rmz -l progress -d 'show progress on stderr: auto (the default: only at a terminal), always or never; without the option, RMZ_PROGRESS decides' -f -a "auto\t''
+complete -c rmz -l progress -d 'show progress on stderr: always, never, or auto (the default: only at a terminal)' -f -a "auto\t''
 always\t''
 never\t''"
-complete -c rmz -l threads -d 'use at most N threads (default: RMZ_THREADS if it is set, otherwise chosen automatically)' -r -f
+complete -c rmz -l threads -d 'use at most N threads (default: chosen automatically)' -r -f
 complete -c rmz -l max-rate -d 'remove at most N entries per second' -r -f
 complete -c rmz -l dry-run -d 'remove nothing; print what would be removed and how much, or with \'total\' only how much' -f -a "total\t''"
 complete -c rmz -l files0-from -d 'remove the files whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F

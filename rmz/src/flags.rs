@@ -120,9 +120,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Progress,
             "progress",
-            "show progress on stderr: auto (the default: only\n\
-             at a terminal), always or never; without\n\
-             the option, RMZ_PROGRESS decides",
+            "show progress on stderr: always, never, or auto\n\
+             (the default: only at a terminal)",
         )
         .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
         Flag::extension(
@@ -135,8 +134,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Threads,
             "threads",
-            "use at most N threads (default: RMZ_THREADS if it\n\
-             is set, otherwise chosen automatically)",
+            "use at most N threads (default: chosen\n\
+             automatically)",
         )
         .required("N", Accepts::Text),
         Flag::extension(

@@ -13,8 +13,9 @@ const SHARED: &str = include_str!("shared.txt");
 /// The prose of a manual page.
 ///
 /// Blank lines separate its blocks. `# TITLE` begins a section, and `## TITLE` a part of one. `- TERM` is followed by
-/// the lines that explain the term. All other blocks are paragraphs. A line `@NAME` stands for a part of the shared
-/// prose. Words in backquotes are printed in bold.
+/// the lines that explain the term. `+ --FLAG` is followed by the lines that the options have below the help of that
+/// flag. All other blocks are paragraphs. A line `@NAME` stands for a part of the shared prose. Words in backquotes are
+/// printed in bold.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
     /// The purpose of the command, in a few words.
@@ -48,14 +49,17 @@ impl Manual {
     }
 
     fn own_sections(&self, command: &Command) -> String {
+        let prose = self.full_prose();
         let mut roff = Roff::new();
-        for block in self.full_prose().split("\n\n").map(str::trim) {
+        for block in prose.split("\n\n").map(str::trim) {
             let (first, rest) = block.split_once('\n').unwrap_or((block, ""));
             if let Some(title) = block.strip_prefix("# ") {
                 roff.control("SH", [title]);
                 if title == "OPTIONS" {
-                    push_options(&mut roff, command);
+                    push_options(&mut roff, command, &details(&prose));
                 }
+            } else if block.starts_with("+ ") {
+                // The flag has it already.
             } else if let Some(title) = block.strip_prefix("## ") {
                 roff.control("SS", [title]);
             } else if let Some(term) = first.strip_prefix("- ") {
@@ -94,34 +98,57 @@ fn shared(name: &str) -> &'static str {
         .trim()
 }
 
+/// Returns the details of flags: a spelling of each, and the text.
+fn details(prose: &str) -> Vec<(&str, &str)> {
+    let blocks = prose.split("\n\n").map(str::trim);
+    blocks
+        .filter_map(|block| block.strip_prefix("+ ")?.split_once('\n'))
+        .collect()
+}
+
 /// Adds the flags in the order of the table, and a heading before the first that has it.
-fn push_options(roff: &mut Roff, command: &Command) {
+///
+/// # Panics
+/// Panics if details belong to no flag.
+fn push_options(roff: &mut Roff, command: &Command, details: &[(&str, &str)]) {
     let shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set();
     let mut heading = None;
+    let mut explained = 0;
     for arg in command.get_arguments().filter(shown) {
         if heading != arg.get_help_heading() {
             heading = arg.get_help_heading();
             roff.control("SS", heading);
         }
-        roff.control("TP", []).text(names(arg));
+        let spellings = spellings(arg);
+        roff.control("TP", []).text(names(arg, &spellings));
         let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-        roff.text([roman(help)]);
+        roff.text([roman(&help)]);
         let possible = arg.get_possible_values();
-        if !possible.is_empty() {
-            let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
+        let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
+        if !words.iter().all(|word| help.contains(word)) {
             roff.control("br", []);
             roff.text([roman(format!("Values: {}", words.join(", ")))]);
         }
+        let is_own = |detail: &&(&str, &str)| spellings.iter().any(|name| name == detail.0);
+        if let Some((_, text)) = details.iter().find(is_own) {
+            roff.control("br", []).text(inlines(text));
+            explained += 1;
+        }
     }
+    assert_eq!(explained, details.len(), "not all details have a flag");
+}
+
+/// Returns the spellings of a flag, with their dashes.
+fn spellings(arg: &Arg) -> Vec<String> {
+    let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
+    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
+    let shorts = shorts.into_iter().map(|short| format!("-{short}"));
+    let longs = longs.into_iter().map(|long| format!("--{long}"));
+    shorts.chain(longs).collect()
 }
 
 /// Returns all spellings of a flag and the name of its value: `-S, --suffix=SUFFIX`.
-fn names(arg: &Arg) -> Vec<Inline> {
-    let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
-    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
-    let has_long = !longs.is_empty();
-    let shorts = shorts.into_iter().map(|short| format!("-{short}"));
-    let spellings = shorts.chain(longs.into_iter().map(|long| format!("--{long}")));
+fn names(arg: &Arg, spellings: &[String]) -> Vec<Inline> {
     let mut line = Vec::new();
     for spelling in spellings {
         if !line.is_empty() {
@@ -129,6 +156,7 @@ fn names(arg: &Arg) -> Vec<Inline> {
         }
         line.push(bold(spelling));
     }
+    let has_long = arg.get_long().is_some();
     let range = arg.get_num_args().expect("BUG: the command is built");
     if let Some([word]) = arg.get_value_names().filter(|_| range.takes_values()) {
         let (before, after) = match (range.min_values(), has_long) {
