@@ -127,27 +127,27 @@ const ROWS: &[Deviation] = &[
             has_parents(case) && (meets || gnu.status != Status::Exit(0))
         },
     ),
-    cp("| a source that is also a dest", |case, _| {
+    cp("| a source is also a dest", |case, _| {
         preserves(case) && has_several_sources(case) && has_source_in_dest(case)
     }),
     cp(
         "(dest made by the run, replaced by an operand)",
         |case, _| (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case),
     ),
-    cp("| `cpz -s` |", |_, gnu| {
+    cp("| `cpz -s` that can only fail", |_, gnu| {
         says(gnu, "can make relative symbolic links only")
     }),
     cp("failures with two reasons", |case, gnu| {
         says(gnu, "cannot overwrite directory ")
             && (case.user == User::Nobody || case.dests().iter().any(Vec::is_empty))
     }),
-    cp("| `cpz --keep-directory-symlink` |", |case, _| {
+    cp("| `--keep-directory-symlink` |", |case, _| {
         case.has_long("keep-directory-symlink") && has_entry(case, is_symlink)
     }),
     cp("`POSIXLY_CORRECT=1 cpz -r`", |case, _| {
         case.variables.contains(&("POSIXLY_CORRECT", "")) && has_entry(case, is_symlink)
     }),
-    cp("in another dest:", |case, gnu| {
+    cp("or a link leads to one", |case, gnu| {
         has_several_sources(case) && says(gnu, "dangling symlink")
     }),
     cp("| a path that the run changes", |case, gnu| {
@@ -162,7 +162,7 @@ const ROWS: &[Deviation] = &[
     cp("`umask 0277; cpz -a a b`", |case, _| {
         case.user == User::Nobody && preserves(case) && has_xattr(case)
     }),
-    cp("an empty file, unreadable by ACL", |case, gnu| {
+    cp("fails if an ACL forbids reading", |case, gnu| {
         case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
     }),
     cp("`cpz --copy-contents fifo dest`", |case, _| {
@@ -174,7 +174,7 @@ const ROWS: &[Deviation] = &[
     cp("| `mkfifo d/f; cpz -r s/. d`", |_, gnu| {
         gnu.status == Status::Hung
     }),
-    cp("where the dest has an ACL", |case, _| {
+    cp("only the dest has an ACL", |case, _| {
         preserves(case) && has_acl_at_dest(case, |_| true)
     }),
     cp("a dest directory with a default ACL", |case, _| {
@@ -183,7 +183,7 @@ const ROWS: &[Deviation] = &[
     cp("attributes of directories are read and set", |case, _| {
         preserves(case) && has_dots(case) && has_source_in_dest(case)
     }),
-    cp("may set `trusted` attributes", |case, _| {
+    cp("may set `trusted` ones", |case, _| {
         case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
     }),
 ];
