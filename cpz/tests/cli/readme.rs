@@ -37,7 +37,7 @@ fn with_files(dir: &Path, files: &[&str]) {
 
 #[test]
 fn each_example_of_the_main_readme_does_what_it_says() {
-    let scratch = or_skip!(run("README.md", 17, |dir| {
+    let scratch = or_skip!(run("README.md", 16, |dir| {
         let files = [
             "photos/cat.jpg",
             "build/app",
