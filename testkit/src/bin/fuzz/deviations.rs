@@ -114,7 +114,7 @@ const ROWS: &[Deviation] = &[
         // A source can also contain the dest through a link that is followed.
         says(gnu, "name too long") || has_dest_in_source(case) && has_reason
     }),
-    cp("| `cpz a a/b dest`", |_, gnu| {
+    cp("| `cpz a/b a dest`", |_, gnu| {
         says(gnu, "will not create hard link ")
     }),
     cp("`cpz a . dest`", |_, gnu| {
@@ -134,7 +134,7 @@ const ROWS: &[Deviation] = &[
         "(dest made by the run, replaced by an operand)",
         |case, _| (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case),
     ),
-    cp("| `cpz -s` that can only fail", |_, gnu| {
+    cp("| `cpz -sP link dir`", |_, gnu| {
         says(gnu, "can make relative symbolic links only")
     }),
     cp("failures with two reasons", |case, gnu| {
