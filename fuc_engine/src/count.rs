@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,6 +23,7 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::{self, When};
 use crate::setup::Setup;
+use crate::sync::lock;
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
 use crate::walk::{
     self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Visit, Visitor, Walker,
@@ -93,8 +94,7 @@ pub(crate) fn count(
         worker.push(Task::Own(0..look_ahead.operands.len() as u32), When::Next);
         worker.run_all();
     });
-    let seen = look_ahead.seen.lock();
-    let seen = seen.unwrap_or_else(PoisonError::into_inner).len();
+    let seen = lock(&look_ahead.seen).len();
     seen < MOST_REMEMBERED && !look_ahead.report.summary().cancelled
 }
 
@@ -164,7 +164,7 @@ impl LookAhead<'_> {
         if content != Content::OfInodes || stat.st_nlink == 1 {
             return content.bytes(stat);
         }
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.seen);
         let is_first = match seen.len() < MOST_REMEMBERED {
             true => seen.insert(FileId::of(stat)),
             false => !seen.contains(&FileId::of(stat)),

@@ -4,11 +4,12 @@
 //! they are. Without failures, an operand costs two atomic operations.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use crate::error::Error;
 use crate::report::Report;
+use crate::sync::lock;
 
 /// Operands for which there is a bit in one word.
 const WORD_BITS: u32 = u64::BITS;
@@ -99,7 +100,7 @@ impl Failures {
     #[cold]
     fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
         // If the observer has panicked, what is held can still be reported.
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.held);
         change(&mut held);
         let Held {
             first_unfinished,

@@ -3,13 +3,14 @@
 
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::sync::lock;
 
 /// Receives failures, events and questions of a run.
 ///
@@ -231,9 +232,7 @@ pub enum Mechanism {
 /// Collects the failures of a run, and ignores its warnings.
 impl Observer for std::sync::Mutex<Vec<Error>> {
     fn failed(&self, error: Error) {
-        self.lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .push(error);
+        lock(self).push(error);
     }
 }
 
@@ -285,10 +284,7 @@ impl Counts {
     /// The first call returns `None`. Each call asks the workers for the answer of the next one.
     pub fn directory(&self) -> Option<PathBuf> {
         self.wants_directory.store(true, Ordering::Relaxed);
-        self.directory
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        lock(&self.directory).clone()
     }
 
     /// Adds what another engine has done of the same work, in the numbers of its own counts. Only
@@ -319,10 +315,7 @@ impl Counts {
             && self.wants_directory.swap(false, Ordering::Relaxed)
         {
             let path = directory();
-            *self
-                .directory
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner) = Some(path);
+            *lock(&self.directory) = Some(path);
         }
     }
 }

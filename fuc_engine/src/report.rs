@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
@@ -11,6 +11,7 @@ use crate::cancel::Cancel;
 use crate::error::{Error, Refusal};
 use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
 use crate::setup::Setup;
+use crate::sync::lock;
 use crate::throttle::Throttle;
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
@@ -232,12 +233,8 @@ impl<'a> Report<'a> {
         self.add_counts(tally);
         let details = std::mem::take(&mut tally.details);
         if details != Details::default() {
-            self.details().add(&details);
+            lock(&self.details).add(&details);
         }
-    }
-
-    fn details(&self) -> MutexGuard<'_, Details> {
-        self.details.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add_counts(&self, tally: &mut Tally) {
@@ -284,7 +281,7 @@ impl<'a> Report<'a> {
             reflinked_bytes,
             kept,
             compared,
-        } = *self.details();
+        } = *lock(&self.details);
         let [directories, symlinks, other, hard_links, unknown] = kinds;
         let entries = self.totals.entries();
         let besides_files: u64 = kinds.iter().sum();

@@ -8,6 +8,8 @@
 //!   RUSTFLAGS='--cfg fuc_loom' cargo test -p fuc_engine --lib -- models::
 //! ```
 
+use std::sync::PoisonError;
+
 #[cfg(all(test, fuc_loom))]
 pub(crate) mod checker;
 
@@ -24,6 +26,11 @@ pub(crate) use {
     loom::sync::{Mutex, MutexGuard},
     loom::thread::yield_now,
 };
+
+/// Locks state that a panic never leaves half changed. The panic itself ends the run.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A value that lies in cache lines of its own: writes to what lies beside it do not slow its readers down.
 // Processors of today fetch lines of 64 bytes in pairs.

@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -29,6 +29,7 @@ use crate::error::{Error, Refusal};
 use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Place, Side};
 use crate::operand as paths;
+use crate::sync::lock;
 use crate::sys::{self, Identity, Stat, Storage};
 
 /// Returns `true` if a dest that exists may be the copy of another name. Then it is not replaced, and the copy fails.
@@ -240,12 +241,8 @@ fn dest_name(ctx: &Context<'_>, operand: u32) -> Box<CStr> {
 }
 
 impl UsedNames {
-    fn map(&self) -> MutexGuard<'_, HashMap<Used, u32>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn note(&self, used: Used, operand: u32) {
-        self.map().entry(used).or_insert(operand);
+        lock(&self.0).entry(used).or_insert(operand);
     }
 
     /// Notes the source of an operand. Returns the warning if an earlier operand was the same
@@ -264,7 +261,7 @@ impl UsedNames {
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
         // An operand that has waited for earlier ones is begun again.
-        let first = self.map().get(&used).copied();
+        let first = lock(&self.0).get(&used).copied();
         let was_used = first.is_some_and(|first| first != entry.operand);
         // A directory may be named through a link, too.
         let is_repeated = was_used && (is_directory || was_named_before(ctx, entry));
@@ -310,7 +307,7 @@ impl UsedNames {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
-        if !self.map().contains_key(&Used::Dest(dest)) {
+        if !lock(&self.0).contains_key(&Used::Dest(dest)) {
             return Ok(());
         }
         let source = &Facts::of(source);
@@ -347,7 +344,7 @@ impl UsedNames {
         }
         let dest = dest_name(ctx, entry.operand);
         let kind = || look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.kind);
-        if self.map().contains_key(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
+        if lock(&self.0).contains_key(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
             return Err(ctx.refused(entry, Refusal::JustCreated));
         }
         Ok(())

@@ -10,13 +10,14 @@
 //! The entries of a directory are written with the directory.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::facts::{FileId, Symlinks};
+use crate::sync::lock;
 use crate::sys::{self, Fd, SharedFd};
 
 /// How many files and directories are written one by one.
@@ -46,12 +47,6 @@ pub(super) struct Durability {
 }
 
 impl Durability {
-    fn filesystems(&self) -> MutexGuard<'_, Vec<WrittenFilesystem>> {
-        self.filesystems
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes a filesystem before something is written to it, because `syncfs` reports only later errors.
     /// `open` opens a file or a directory on it.
     pub(super) fn note_filesystem(
@@ -59,7 +54,7 @@ impl Durability {
         device: u32,
         open: impl FnOnce() -> Result<Fd, Errno>,
     ) -> Result<(), Errno> {
-        let mut filesystems = self.filesystems();
+        let mut filesystems = lock(&self.filesystems);
         if filesystems.iter().any(|known| known.device == device) {
             return Ok(());
         }
@@ -82,7 +77,7 @@ impl Durability {
 
     /// Lets [`finish`](Self::finish) write a filesystem to the disk. Returns `false` if that is not enough.
     fn try_leave_to_filesystem(&self, device: u32) -> bool {
-        let mut filesystems = self.filesystems();
+        let mut filesystems = lock(&self.filesystems);
         let mut known = filesystems.iter_mut();
         let found = known.find(|known| known.device == device && !known.needs_each);
         found.map(|found| found.is_pending = true).is_some()
@@ -123,7 +118,7 @@ impl Durability {
 
     /// Writes the filesystems to the disk that are pending.
     pub(super) fn finish(&self) -> Result<(), Errno> {
-        for filesystem in &*self.filesystems() {
+        for filesystem in &*lock(&self.filesystems) {
             if filesystem.is_pending {
                 sys::sync_filesystem(filesystem.file.borrow()?.as_fd())?;
             }

@@ -21,7 +21,7 @@
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use tasks::{CopyTask, Operands};
 use verifying::Unverified;
@@ -50,6 +50,7 @@ use crate::hashing::HashSet;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
+use crate::sync::lock;
 use crate::sys::{self, Identity, PrivateTables, Stat};
 use crate::walk::{self, Settings, Sharer, Stealing, Walker};
 
@@ -185,11 +186,7 @@ impl<'a> CopyRun<'a> {
         let operands = runs.into_iter().map(Operands::alone);
         let sharer = self.stealing.as_ref().map(|_| &*self as &dyn Sharer<Self>);
         walk::run(self, sharer, operands.map(CopyTask::Operands));
-        let made = std::mem::take(
-            self.parents
-                .get_mut()
-                .unwrap_or_else(PoisonError::into_inner),
-        );
+        let made = std::mem::take(&mut *lock(&self.parents));
         parents::finish(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(self);

@@ -2,10 +2,11 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::facts::FileId;
 use crate::hashing::HashSet;
+use crate::sync::lock;
 use crate::sys::Storage;
 
 #[derive(Default)]
@@ -35,20 +36,16 @@ pub(super) struct Writing<'w> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        self.writers.files().retain(|&file| file != self.file);
+        lock(&self.writers.files).retain(|&file| file != self.file);
         self.writers.file_done.notify_all();
     }
 }
 
 impl Writers {
-    fn files(&self) -> MutexGuard<'_, Vec<Written>> {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until no other worker writes the file. A worker first waits for a name, then for a file, and no more until it
     /// has written the file, so this ends.
     pub(super) fn begin(&self, file: Written) -> Writing<'_> {
-        let mut files = self.files();
+        let mut files = lock(&self.files);
         while files.contains(&file) {
             let woken = self.file_done.wait(files);
             files = woken.unwrap_or_else(PoisonError::into_inner);
@@ -61,20 +58,15 @@ impl Writers {
         }
     }
 
-    fn directories(&self) -> MutexGuard<'_, HashSet<(FileId, u32)>> {
-        let directories = self.directories.lock();
-        directories.unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes that entries of an operand are copied to a directory. Returns `false` if those of another source directory
     /// are being copied there.
     pub(super) fn begin_directory(&self, dest: FileId, operand: u32) -> bool {
-        self.directories().insert((dest, operand))
+        lock(&self.directories).insert((dest, operand))
     }
 
     /// Notes that a directory is complete.
     pub(super) fn end_directory(&self, dest: FileId, operand: u32) {
-        self.directories().remove(&(dest, operand));
+        lock(&self.directories).remove(&(dest, operand));
     }
 
     /// Returns `true` if a native filesystem has this device number. `file` is on it.
@@ -116,6 +108,6 @@ mod tests {
             is_done.store(true, Ordering::Relaxed);
             drop(first);
         });
-        assert!(writers.files().is_empty());
+        assert!(lock(&writers.files).is_empty());
     }
 }

@@ -1,12 +1,13 @@
 //! The locks that an [unlocking](super::RemoveOp::unlock) run takes away: how a file or directory was before, and the directories that are unlocked.
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use rustix::fs::IFlags;
 use rustix::io::Errno;
 
 use crate::hashing::HashMap;
+use crate::sync::lock;
 use crate::sys::{self, FileId, Inode};
 
 /// Permissions of the owner, by which all entries of a directory can be removed.
@@ -23,8 +24,7 @@ pub(super) struct Unlocking {
 
 impl Unlocking {
     pub(super) fn directories(&self) -> MutexGuard<'_, HashMap<FileId, Lock>> {
-        let directories = self.directories.get_or_init(Mutex::default);
-        directories.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(self.directories.get_or_init(Mutex::default))
     }
 }
 

@@ -6,8 +6,8 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -16,6 +16,7 @@ use super::node::State;
 use crate::execution::Execution;
 use crate::hashing::HashSet;
 use crate::operand;
+use crate::sync::lock;
 use crate::sys::{self, FileId, Symlinks};
 
 /// Says whether there are operands beside those that are known when a run begins.
@@ -189,10 +190,6 @@ impl Gone {
             name: name.into(),
         })
     }
-}
-
-fn lock(gone: &Mutex<HashSet<Gone>>) -> MutexGuard<'_, HashSet<Gone>> {
-    gone.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Fails as `rmdir` does if `name` does not name a directory by which it could be removed.

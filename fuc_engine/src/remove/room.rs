@@ -18,7 +18,7 @@
 //! Two kinds of names never wait, and are reported at once: those in a run that several engines share, and those for
 //! which the list has no place.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 use std::{iter, thread};
 
@@ -28,6 +28,7 @@ use rustix::io::Errno;
 use super::context::RemoveContext;
 use super::node::{Name, RemovePlace};
 use crate::report::Counted;
+use crate::sync::lock;
 use crate::sys;
 
 /// At most this number of names wait, which take about 4 MB. Others are reported at once.
@@ -80,7 +81,7 @@ impl WaitingList {
         kind: FileType,
         errno: Errno,
     ) -> Option<RemovePlace> {
-        let mut names = self.lock();
+        let mut names = lock(&self.names);
         if names.len() < MOST_WAITING && !self.is_closed {
             names.push(Waiting { place, kind, errno });
             return None;
@@ -92,13 +93,8 @@ impl WaitingList {
 
     /// Takes all names. Returns `None` if there are none.
     pub(super) fn take(&self) -> Option<Vec<Waiting>> {
-        let names = std::mem::take(&mut *self.lock());
+        let names = std::mem::take(&mut *lock(&self.names));
         (!names.is_empty()).then_some(names)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Waiting>> {
-        // No change to the list is left half done by a panic.
-        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -18,7 +18,7 @@ use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -27,6 +27,7 @@ use rustix::thread::gettid;
 
 use super::filesystem::Storage;
 use super::unshare;
+use crate::sync::lock;
 
 /// The most private tables. Further threads share the table of the thread that has started them.
 pub(super) const MOST_TABLES: usize = (1 << 12) - 2;
@@ -77,7 +78,7 @@ struct Owner {
 }
 
 fn private() -> MutexGuard<'static, Vec<&'static Table>> {
-    PRIVATE.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&PRIVATE)
 }
 
 impl Table {
@@ -143,7 +144,7 @@ impl Table {
             }
         };
         // The last user may have been a thread that was being started. Then descriptors may have been left to the table.
-        table.orphans().clear();
+        lock(&table.orphans).clear();
         table.has_orphans.store(false, Ordering::Relaxed);
         table.users.store(1, Ordering::Relaxed);
         Some(table)
@@ -212,7 +213,7 @@ impl Table {
     /// Leaves a descriptor to a user of the table. The caller gives up a reference.
     #[cold]
     fn leave(&self, fd: RawFd) {
-        let mut orphans = self.orphans();
+        let mut orphans = lock(&self.orphans);
         // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
         // that is left while an `InheritedTable` ends.
         let is_gone = self.number != PROCESS_NUMBER && self.users.load(Ordering::Relaxed) == 0;
@@ -227,7 +228,7 @@ impl Table {
 
     #[cold]
     fn close_orphans(&self) {
-        let mut orphans = self.orphans();
+        let mut orphans = lock(&self.orphans);
         self.has_orphans.store(false, Ordering::Relaxed);
         let left = std::mem::take(&mut *orphans);
         // Closing may wait for a server, which must not happen under the lock.
@@ -243,17 +244,13 @@ impl Table {
     fn end_use(&self) {
         self.close_orphans();
         // Under the lock, so that no descriptor is left to a table without users.
-        let orphans = self.orphans();
+        let orphans = lock(&self.orphans);
         // Release: pairs with the Acquire of `claim`.
         let was_last = self.users.fetch_sub(1, Ordering::Release) == 1;
         drop(orphans);
         if was_last && self.number != PROCESS_NUMBER {
             unshare::close_from(FIRST);
         }
-    }
-
-    fn orphans(&self) -> MutexGuard<'_, Vec<RawFd>> {
-        self.orphans.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

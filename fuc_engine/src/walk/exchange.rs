@@ -17,7 +17,7 @@ use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -30,6 +30,7 @@ use crate::distribute::{
 use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
+use crate::sync::lock;
 use crate::sys::{self, Entry, Fd, Listing};
 
 /// A directory with more levels above it stays with its engine, because a thief opens each of them.
@@ -191,30 +192,20 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         self.exchange.end();
     }
 
-    // No change to either table is left half done by a panic.
-
-    fn away(&self) -> MutexGuard<'_, Away<D, T>> {
-        self.away.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn borrowed(&self) -> MutexGuard<'_, HashMap<usize, Loan>> {
-        self.borrowed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Notes which entries of a borrowed parent another engine has given.
     pub(super) fn borrow(&self, parent: &Arc<Node<D>>, loan: Loan) {
-        self.borrowed().insert(address(parent), loan);
+        lock(&self.borrowed).insert(address(parent), loan);
     }
 
     /// Returns `true` if another engine has found this one to be the home of the entries in `parent`.
     pub(crate) fn is_home_of(&self, parent: &Arc<Node<D>>) -> bool {
-        let loan = self.borrowed().get(&address(parent)).copied();
+        let loan = lock(&self.borrowed).get(&address(parent)).copied();
         loan.is_some_and(|loan| loan.is_home)
     }
 
     /// Gives back the entries in a borrowed parent.
     pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
-        let loan = self.borrowed().remove(&address(parent));
+        let loan = lock(&self.borrowed).remove(&address(parent));
         if let Some(loan) = loan {
             self.give_back(loan.ticket, given);
         }
@@ -243,7 +234,7 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
 
     /// Keeps something in `parent` until it comes back.
     fn keep(&self, parent: &Node<D>, content: Range<u64>, load: Load, kept: Kept<D, T>) -> Stolen {
-        let mut away = self.away();
+        let mut away = lock(&self.away);
         let ticket = Ticket {
             victim: self.exchange.engine(),
             number: away.next_ticket,
@@ -283,7 +274,7 @@ impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
     /// Returns what was kept under a ticket that comes back, or a part of it, and the number of tasks with which all of
     /// it has come back.
     fn redeem(&self, ticket: Ticket) -> Option<(Kept<D, T>, usize)> {
-        let mut away = self.away();
+        let mut away = lock(&self.away);
         let kept = away.kept.get_mut(&ticket.number)?;
         let (part, tasks) = match kept {
             Kept::Names(names) => (None, names.tasks),

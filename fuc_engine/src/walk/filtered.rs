@@ -8,7 +8,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use super::{NodeOf, Reason, Visit, Visitor, Walker, queue};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
+use crate::sync::lock;
 use crate::sys::{self, Blocking, Entry, Listing, Symlinks};
 
 /// Entries that the filter is asked about between two looks at whether the run was cancelled.
@@ -38,13 +39,6 @@ impl Filters {
         }
     }
 
-    fn of_directories(&self) -> MutexGuard<'_, HashMap<usize, Arc<dyn Filter>>> {
-        // No change to the table is left half done by a panic.
-        self.of_directories
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the filter for the entries of `node`.
     pub(super) fn of<D: Dir>(&self, node: &Arc<Node<D>>) -> Arc<dyn Filter> {
         self.own(node)
@@ -52,7 +46,7 @@ impl Filters {
     }
 
     fn own<D: Dir>(&self, node: &Arc<Node<D>>) -> Option<Arc<dyn Filter>> {
-        self.of_directories().get(&address(node)).cloned()
+        lock(&self.of_directories).get(&address(node)).cloned()
     }
 
     /// Finds the filter for the entries of a directory that was just entered.
@@ -60,7 +54,7 @@ impl Filters {
         let inherited = node.place.parent.as_ref().and_then(|node| self.own(node));
         let filter = inherited.as_ref().unwrap_or(&self.of_operands);
         if let Some(filter) = filter.for_directory(directory).or(inherited) {
-            self.of_directories().insert(address(node), filter);
+            lock(&self.of_directories).insert(address(node), filter);
         }
     }
 }
@@ -125,7 +119,7 @@ pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: Borrowe
 pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
     if let Some(filters) = &visitor.settings().filters {
         // The last user of a filter runs its destructor, which must not happen under the lock.
-        let _filter = filters.of_directories().remove(&address(node));
+        let _filter = lock(&filters.of_directories).remove(&address(node));
     }
 }
 

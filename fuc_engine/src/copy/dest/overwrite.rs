@@ -3,7 +3,6 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
-use std::sync::PoisonError;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -20,6 +19,7 @@ use crate::copy::{collisions, look};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::{Answer, Question};
+use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
 /// The dest of an entry that is copied, as it was seen.
@@ -178,11 +178,7 @@ pub(in crate::copy) fn prepare(
 fn time_stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: FileTime) -> bool {
     let device = FileId::of(dest).device;
     let stored = sys::modified(dest);
-    let all = || {
-        let times = ctx.stored_times.lock();
-        times.unwrap_or_else(PoisonError::into_inner)
-    };
-    let known = all().get(&device).copied();
+    let known = lock(&ctx.stored_times).get(&device).copied();
     if let Some(found) = known.and_then(|known| known.stored(wanted)) {
         return found == stored;
     }
@@ -190,7 +186,7 @@ fn time_stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: FileTime)
     let Ok(Some(shown)) = shown else {
         return false;
     };
-    let mut times = all();
+    let mut times = lock(&ctx.stored_times);
     let known = shown.added_to(times.get(&device).copied());
     times.insert(device, known);
     shown.stored(wanted) == Some(stored)

@@ -37,7 +37,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -48,6 +48,7 @@ use super::facts::{Entry, StoredEntry, Symlinks};
 use super::look::{OpenSource, SharedSource};
 use super::options::{Reflink, Sparse};
 use crate::operand;
+use crate::sync::lock;
 use crate::sys::{self, Device, Stat, Storage};
 
 pub(super) mod divided;
@@ -168,10 +169,6 @@ impl Lane {
 }
 
 impl Room {
-    fn lane(&self) -> MutexGuard<'_, Lane> {
-        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Begins to write a file, until [`end`](Self::end). Keeps it and returns `None` if it must wait for others. `free`
     /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
     pub(super) fn begin(
@@ -180,7 +177,7 @@ impl Room {
         free: impl FnOnce(&StoredEntry) -> Option<u64>,
     ) -> Option<Box<LargeFile>> {
         let needs = file.needs;
-        let mut lane = self.lane();
+        let mut lane = lock(&self.lane);
         if needs.overwrites && lane.is_overwriting {
             lane.waiting.push_back(file);
             return None;
@@ -195,7 +192,7 @@ impl Room {
         if fits {
             return Some(file);
         }
-        let mut lane = self.lane();
+        let mut lane = lock(&self.lane);
         // All others may have ended since.
         if lane.writers == 1 {
             return Some(file);
@@ -207,19 +204,19 @@ impl Room {
 
     /// Notes that a file is being written, whether there is room or not.
     pub(super) fn hold(&self, needs: Needs) {
-        self.lane().add(needs);
+        lock(&self.lane).add(needs);
     }
 
     /// Notes that a file is not being written any more. Returns one that has waited.
     pub(super) fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
-        let mut lane = self.lane();
+        let mut lane = lock(&self.lane);
         lane.remove(needs);
         lane.next()
     }
 
     /// Returns a file that has waited, after another one has begun.
     pub(super) fn next(&self) -> Option<Box<LargeFile>> {
-        self.lane().next()
+        lock(&self.lane).next()
     }
 
     fn most_writers(&self) -> u64 {
@@ -236,7 +233,7 @@ impl Room {
         let Some(device) = in_dest_directory(entry, device) else {
             return;
         };
-        let full = &mut self.lane().full;
+        let full = &mut lock(&self.lane).full;
         if !full.contains(&(device, errno)) {
             full.push((device, errno));
         }
@@ -244,7 +241,7 @@ impl Room {
 
     /// Returns the error of an earlier write that found no room, if this source does not fit either.
     pub(super) fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
-        if self.lane().full.is_empty() {
+        if lock(&self.lane).full.is_empty() {
             return None;
         }
         let (device, free) =
@@ -259,7 +256,7 @@ impl Room {
             Errno::DQUOT => needed > old_bytes,
             _ => free.is_some_and(|free| needed > old_bytes.saturating_add(free)),
         };
-        let full = &self.lane().full;
+        let full = &lock(&self.lane).full;
         let mut errors = full.iter().filter(|(full, _)| *full == device);
         errors
             .find(|(_, errno)| lacks_room(*errno))

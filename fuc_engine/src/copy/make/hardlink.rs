@@ -20,7 +20,7 @@ use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 
@@ -36,6 +36,7 @@ use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
 use crate::node::Side;
 use crate::observer::Event;
+use crate::sync::lock;
 use crate::sys::{self, At, Fd, Stat};
 
 /// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
@@ -182,14 +183,10 @@ pub(in crate::copy) enum Claim {
 pub(in crate::copy) struct LinkTable(Mutex<HashMap<FileId, Known>>);
 
 impl LinkTable {
-    fn map(&self) -> MutexGuard<'_, HashMap<FileId, Known>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns how many sources are known.
     #[cfg(test)]
     pub(in crate::copy) fn len(&self) -> usize {
-        self.map().len()
+        lock(&self.0).len()
     }
 
     /// Looks up a source. `other_names` is the number of its names besides this one, if each is
@@ -201,7 +198,7 @@ impl LinkTable {
         entry: &Entry<'_>,
         other_names: Option<u64>,
     ) -> Claim {
-        let mut map = self.map();
+        let mut map = lock(&self.0);
         let mut slot = match map.entry(FileId::of(source)) {
             Slot::Vacant(vacant) => {
                 vacant.insert(Known::in_progress(source, other_names));
@@ -238,7 +235,7 @@ impl LinkTable {
         source: FileId,
         first: Option<FirstCopy>,
     ) -> Vec<StoredEntry> {
-        let mut map = self.map();
+        let mut map = lock(&self.0);
         let Slot::Occupied(mut slot) = map.entry(source) else {
             return Vec::new();
         };
@@ -483,9 +480,9 @@ mod tests {
     fn a_copy_is_forgotten_with_its_last_name() {
         let table = copied(Some(2));
         assert!(is_linked(&table, Some(2)));
-        assert_eq!(table.map().len(), 1);
+        assert_eq!(lock(&table.0).len(), 1);
         assert!(is_linked(&table, Some(2)));
-        assert_eq!(table.map().len(), 0);
+        assert_eq!(lock(&table.0).len(), 0);
     }
 
     #[test]
@@ -495,9 +492,9 @@ mod tests {
         assert!(matches!(claim(), Claim::First));
         assert!(matches!(claim(), Claim::Waiting));
         let waiters = table.complete(FileId::of(&source()), Some(first()));
-        assert_eq!((waiters.len(), table.map().len()), (1, 1));
+        assert_eq!((waiters.len(), lock(&table.0).len()), (1, 1));
         assert!(is_linked(&table, Some(1)));
-        assert_eq!(table.map().len(), 0);
+        assert_eq!(lock(&table.0).len(), 0);
     }
 
     #[test]
@@ -527,6 +524,6 @@ mod tests {
         for _ in 0..9 {
             assert!(is_linked(&table, None));
         }
-        assert_eq!(table.map().len(), 1);
+        assert_eq!(lock(&table.0).len(), 1);
     }
 }

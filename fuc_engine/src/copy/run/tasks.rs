@@ -3,7 +3,6 @@
 
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::sync::PoisonError;
 
 use rustix::fs::FileType;
 
@@ -19,6 +18,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::operand;
 use crate::sched::When;
+use crate::sync::lock;
 use crate::sys::{self, CWD, Stat};
 use crate::walk::{self, OpenDirs, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
 
@@ -163,7 +163,7 @@ fn make_parents<'r>(run: &'r CopyRun<'_>, operand: u32) -> Result<OpenParent<'r>
     if !run.ctx.policy.options.parents {
         return Ok(OpenParent::Target(run.ctx.target()));
     }
-    let mut made = run.parents.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = lock(&run.parents);
     parents::make(&run.ctx, operand, &mut made)
 }
 

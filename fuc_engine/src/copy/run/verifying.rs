@@ -8,7 +8,7 @@
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
@@ -25,6 +25,7 @@ use crate::copy::look;
 use crate::copy::make::CopyWorker;
 use crate::error::{Operation, Refusal};
 use crate::sched::When;
+use crate::sync::lock;
 use crate::sys::{self, At, Fd, Stat, Uncached};
 use crate::walk::{self, Task, Walker};
 
@@ -51,11 +52,7 @@ struct Batch {
     has_last_task: bool,
 }
 
-impl Unverified {
-    fn batch(&self) -> MutexGuard<'_, Batch> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Unverified {}
 
 /// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
@@ -86,7 +83,7 @@ fn add_file<'a>(
         ..*entry
     });
     let (complete, needs_task) = {
-        let mut batch = run.unverified.batch();
+        let mut batch = lock(&run.unverified.0);
         batch.files.push(file);
         batch.bytes += bytes;
         let is_complete = batch.files.len() >= BATCH_FILES || batch.bytes >= BATCH_BYTES;
@@ -108,7 +105,7 @@ fn add_file<'a>(
 
 /// Queues the comparisons of the last batch, a part for each task.
 pub(super) fn queue_rest<'a>(run: &CopyRun<'a>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
-    let mut rest = std::mem::take(&mut *run.unverified.batch()).files;
+    let mut rest = std::mem::take(&mut *lock(&run.unverified.0)).files;
     write_to_disk(run, &rest);
     while !rest.is_empty() {
         let part = rest.split_off(rest.len().saturating_sub(SHARE));
