@@ -297,7 +297,7 @@ impl Visitor for LookAhead<'_> {
             let name = &self.operands[operand as usize];
             match sys::stat(self.survey.setup.dir, name, self.survey.symlinks) {
                 Err(_) => {}
-                Ok(stat) if sys::file_type(&stat) != FileType::Directory => {
+                Ok(stat) if !sys::is_directory(&stat) => {
                     self.count(self.bytes(&stat), worker);
                 }
                 Ok(_) if self.survey.recursive => {

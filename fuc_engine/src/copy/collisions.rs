@@ -256,7 +256,7 @@ impl UsedNames {
         if !may_collide(ctx) {
             return Ok(());
         }
-        let is_directory = sys::file_type(source) == FileType::Directory;
+        let is_directory = sys::is_directory(source);
         let used = Used::Source(dest_name(ctx, entry.operand), FileId::of(source));
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();

@@ -6,7 +6,6 @@
 
 use std::path::PathBuf;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{AttributeError, Attributes};
@@ -268,7 +267,7 @@ pub(super) fn directory_opening(
     let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
     let dest = match dest {
         Ok(dest) if is_source(&dest) && !ctx.policy.keeps_existing() => return Unopened::IsItsDest,
-        Ok(dest) if sys::file_type(&dest) == FileType::Directory => Origin::Existing,
+        Ok(dest) if sys::is_directory(&dest) => Origin::Existing,
         // A backup is made of it.
         Ok(_) if ctx.policy.options.rules.backup.is_some() => Origin::Created,
         Err(Errno::NOENT) => Origin::Created,
@@ -320,7 +319,7 @@ pub(super) fn cycle(
         return Ok(());
     }
     let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow);
-    if dest.is_ok_and(|dest| sys::file_type(&dest) != FileType::Directory) {
+    if dest.is_ok_and(|dest| !sys::is_directory(&dest)) {
         return Err(directory_creation(ctx, place, source.file(), Errno::NOTDIR));
     }
     let path = ctx.place_path(place, Side::Source);

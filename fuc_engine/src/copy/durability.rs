@@ -13,7 +13,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::facts::{FileId, Symlinks};
@@ -86,7 +85,7 @@ impl Durability {
     /// Writes a complete file to the disk, or leaves that to [`finish`](Self::finish).
     pub(super) fn file_complete(&self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let stat = sys::stat_open(file)?;
-        if sys::file_type(&stat) != FileType::RegularFile {
+        if !sys::is_regular(&stat) {
             return match sys::sync_file(file) {
                 // FIFOs and most devices have nothing to be written.
                 Err(Errno::INVAL | Errno::ROFS | Errno::OPNOTSUPP) => Ok(()),

@@ -152,7 +152,7 @@ impl OpenSource {
     }
 
     pub(super) fn is_regular(&self) -> bool {
-        sys::file_type(&self.stat) == FileType::RegularFile
+        sys::is_regular(&self.stat)
     }
 
     pub(super) fn is_known_empty(&self) -> bool {

@@ -219,8 +219,7 @@ fn ask_and_apply(
 
 /// Returns `true` if `name` is known to be a directory.
 fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    sys::stat(dir, name, Symlinks::NoFollow)
-        .is_ok_and(|stat| sys::file_type(&stat) == FileType::Directory)
+    sys::stat(dir, name, Symlinks::NoFollow).is_ok_and(|stat| sys::is_directory(&stat))
 }
 
 /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing

@@ -33,7 +33,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun 
     }
     let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);
     match &looked_at {
-        Ok(stat) if sys::file_type(stat) == FileType::Directory => {
+        Ok(stat) if sys::is_directory(stat) => {
             return begin_directory(context, operand);
         }
         Ok(_) if context.options.scope == Scope::Contents => {

@@ -72,7 +72,7 @@ impl Remover {
             _ => {}
         }
         plan.remove(dir, name)?;
-        if sys::file_type(&stat) == FileType::RegularFile {
+        if sys::is_regular(&stat) {
             plan.bytes.fetch_add(stat.st_size as u64, Ordering::Relaxed);
         }
         Ok(())

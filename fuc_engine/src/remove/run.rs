@@ -288,7 +288,7 @@ impl<'a> Removal<'a> {
         let reason = match (errno, sys::stat(dir, entry.name, Symlinks::NoFollow)) {
             // Some filesystems return another error for directories, and the kernel does so first if the parent may
             // not be changed.
-            (_, Ok(stat)) if sys::file_type(&stat) == FileType::Directory => {
+            (_, Ok(stat)) if sys::is_directory(&stat) => {
                 return self.found_directory(node, dir, entry.name, worker);
             }
             // On a read-only filesystem the kernel returns EROFS even for a missing name.

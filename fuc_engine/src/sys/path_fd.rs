@@ -17,14 +17,14 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{self, AtFlags, CWD, FileType, Mode, Timestamps};
+use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::fd::Fd;
 use super::identity::FileId;
 use super::open::{At, Symlinks, open_directory, proc_path};
 use super::raw::{self, Call};
-use super::stat::{file_type, stat, stat_open};
+use super::stat::{is_directory, stat, stat_open};
 
 /// Why an operation was not applied to an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl PathFd<'_> {
             }
         }
         let held = stat_open(self.fd)?;
-        if file_type(&held) == FileType::Directory {
+        if is_directory(&held) {
             match self.open_again() {
                 Err(Errno::ACCESS) if self.at.is_some() => {}
                 opened => return Ok(op.on_open(opened?.as_fd())?),

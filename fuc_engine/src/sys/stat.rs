@@ -143,6 +143,14 @@ pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
+pub(crate) fn is_regular(stat: &Stat) -> bool {
+    file_type(stat) == FileType::RegularFile
+}
+
+pub(crate) fn is_directory(stat: &Stat) -> bool {
+    file_type(stat) == FileType::Directory
+}
+
 pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
     retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
 }

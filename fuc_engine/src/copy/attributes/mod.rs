@@ -192,7 +192,7 @@ impl Transfer<'_> {
         let names = self.names_of_xattrs(policy);
         let mut outcome = self.set_xattrs(policy, &names, warning);
         // A regular file got its context before its content.
-        if sys::file_type(self.stat) != FileType::RegularFile {
+        if !sys::is_regular(self.stat) {
             outcome = outcome.and(set_context(policy, &self.dest));
         }
         // Set-id bits and ACLs matter even if another attribute could not be set.
@@ -321,7 +321,7 @@ impl Transfer<'_> {
                 .map_err(|errno| unset(errno.into()));
         }
         let keeps_acls = policy_of_mode == ModePolicy::Preserve;
-        let is_directory = sys::file_type(self.stat) == FileType::Directory;
+        let is_directory = sys::is_directory(self.stat);
         let acl_of_source = |acl| match keeps_acls {
             true => xattrs::read_acl(&self.source, acl, names),
             false => Ok(None),
@@ -487,7 +487,7 @@ pub(super) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
 /// Makes the incomplete file at `dest` older than its source, if it is a regular file.
 pub(super) fn mark_incomplete_at(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let file = PathOnly::find(dest)?;
-    if sys::file_type(file.stat()) != FileType::RegularFile {
+    if !sys::is_regular(file.stat()) {
         return Ok(());
     }
     mark_incomplete(&file.inode(), source).map_err(InodeError::errno)

@@ -8,7 +8,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes;
@@ -37,7 +36,7 @@ pub(super) fn has_content_of(
 ) -> Result<bool, Failure> {
     let device = FileId::of(present).device;
     let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
-    if is_native || sys::file_type(&source.stat) != FileType::RegularFile {
+    if is_native || !sys::is_regular(&source.stat) {
         return Ok(false);
     }
     ctx.changes
@@ -61,17 +60,16 @@ pub(super) fn is_content_of(
         let stat = sys::stat_open(&fd)?;
         Ok((fd, stat))
     };
-    let is_file = |stat: &Stat| sys::file_type(stat) == FileType::RegularFile;
     let looked_at = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
     let may_be_alias = |dest: &Stat| {
         let device = FileId::of(dest).device;
-        is_file(dest)
+        sys::is_regular(dest)
             && dest.st_size == source.st_size
             && FileId::of(dest) != FileId::of(source)
             && (device != FileId::of(source).device
                 || !ctx.writers.is_native(device, entry.dest_dir))
     };
-    if !is_file(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
+    if !sys::is_regular(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
         return Ok(false);
     }
     let opened: Result<_, Errno> = at(entry.source_dir, entry.source_name, entry.symlinks)

@@ -16,7 +16,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::changes::{DestPath, Replaces, Spot};
@@ -120,11 +119,10 @@ pub(in crate::copy) fn replace_by_directory(
     }
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
     let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
-    let is_directory = |stat: &Stat| sys::file_type(stat) == FileType::Directory;
     let dest = look(Symlinks::NoFollow).map_err(failed(Operation::Stat))?;
     let leads_to_directory = rules.follow_links_to_directories
-        && look(Symlinks::Follow).is_ok_and(|target| is_directory(&target));
-    if is_directory(&dest) || leads_to_directory {
+        && look(Symlinks::Follow).is_ok_and(|target| sys::is_directory(&target));
+    if sys::is_directory(&dest) || leads_to_directory {
         return Ok(Origin::Existing);
     }
     let made = ctx.at(place, Side::Dest, |dir, name| {
@@ -382,7 +380,7 @@ pub(in crate::copy) fn own_backup(
     }
     let path = operand::to_c(source).ok()?;
     let stat = sys::stat(bases.source, &path, Symlinks::Follow).ok()?;
-    if sys::file_type(&stat) != FileType::RegularFile {
+    if !sys::is_regular(&stat) {
         return None;
     }
     let mut names = BackupNames::new(

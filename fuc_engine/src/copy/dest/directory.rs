@@ -2,7 +2,6 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::backup::{BackupNumbers, replace_by_directory};
@@ -138,9 +137,7 @@ pub(in crate::copy) fn let_owner_fill(
 /// Returns the error of a dest that exists in a directory that this run has made.
 fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
     match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
-        Ok(dest) if sys::file_type(&dest) == FileType::Directory => {
-            collisions::directory_just_created(ctx, place)
-        }
+        Ok(dest) if sys::is_directory(&dest) => collisions::directory_just_created(ctx, place),
         _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
     }
 }

@@ -189,7 +189,7 @@ fn open_replacing<'c>(
         Err(Errno::NOENT) => return Ok(None),
         present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
     };
-    let is_file = sys::file_type(&present) == FileType::RegularFile;
+    let is_file = sys::is_regular(&present);
     if !is_file && matches!(cleared, Cleared::Writable(_)) {
         return Ok(None);
     }
@@ -235,7 +235,7 @@ fn open_without_content<'c>(
     let Ok(present) = sys::stat_open(&held) else {
         return Ok(None);
     };
-    if sys::file_type(&present) != FileType::RegularFile {
+    if !sys::is_regular(&present) {
         return Ok(None);
     }
     if FileId::of(&source.stat) == FileId::of(&present) {
@@ -321,7 +321,7 @@ fn prepare_opened<'c>(
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     let failed = |errno| diagnose::file_creation(ctx, entry, errno);
-    let is_file = sys::file_type(&opened) == FileType::RegularFile;
+    let is_file = sys::is_regular(&opened);
     if let Some(durability) = &ctx.durability
         && is_file
     {

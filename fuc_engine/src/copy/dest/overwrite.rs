@@ -155,7 +155,7 @@ pub(in crate::copy) fn prepare(
     };
     match ctx.treatment(entry) {
         // A directory is not backed up, and a mirror removes it later.
-        _ if sys::file_type(dest) == FileType::Directory => Ok(DestState::Occupied),
+        _ if sys::is_directory(dest) => Ok(DestState::Occupied),
         DestTreatment::Renamed => {
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })

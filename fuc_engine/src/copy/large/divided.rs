@@ -21,7 +21,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::{DESCRIPTORS, may_be_divided, middle};
@@ -391,8 +391,7 @@ fn open_for_another_engine(
         symlinks: Symlinks::NoFollow,
     };
     let dest = descriptors.making_room(|| sys::open_existing(at, Blocking::OnlyForLease))?;
-    let is_file =
-        |stat: &Stat, inode| sys::file_type(stat) == FileType::RegularFile && stat.st_ino == inode;
+    let is_file = |stat: &Stat, inode| sys::is_regular(stat) && stat.st_ino == inode;
     let source_stat = sys::stat_open(&source)?;
     let dest_stat = sys::stat_open(&dest)?;
     let directory = sys::stat(dest_dir.as_fd(), c".", Symlinks::NoFollow)?;

@@ -39,7 +39,6 @@ use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Mutex, OnceLock};
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::content::Ways;
@@ -79,7 +78,7 @@ const DESCRIPTORS: usize = 2;
 pub(super) fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
     let options = ctx.policy.options;
     source.st_size as u64 >= TASK_FROM
-        && sys::file_type(source) == FileType::RegularFile
+        && sys::is_regular(source)
         && options.reflink != Reflink::Always
         && ctx.policy.writes_content
         && options.as_links.is_none()
@@ -311,6 +310,7 @@ fn middle(rest: Range<u64>) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::node::Place;
+    use rustix::fs::FileType;
 
     fn file(bytes: u64, overwrites: bool) -> Box<LargeFile> {
         let place = Place {

@@ -11,7 +11,6 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::context::Context;
@@ -118,9 +117,7 @@ pub(in crate::copy) fn replace(
 /// Returns `true` if `source` is so large that its copy gets its name last.
 #[inline]
 pub(in crate::copy) fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
-    source.st_size >= NAMED_LAST_FROM as i64
-        && sys::file_type(source) == FileType::RegularFile
-        && ctx.policy.writes_content
+    source.st_size >= NAMED_LAST_FROM as i64 && sys::is_regular(source) && ctx.policy.writes_content
 }
 
 /// Returns `true` if something may be at the dest.

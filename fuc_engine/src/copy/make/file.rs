@@ -130,7 +130,7 @@ pub(in crate::copy) fn try_copy_empty(
     let Ok(stat) = look::at_source(entry) else {
         return false;
     };
-    let is_empty = sys::file_type(&stat) == FileType::RegularFile
+    let is_empty = sys::is_regular(&stat)
         && stat.st_size == 0
         && !ctx.policy.has_other_names(entry, &stat)
         && look::is_on_filesystem_of_directory(entry, &stat)

@@ -178,7 +178,7 @@ impl<'a> EntryCopy<'_, 'a> {
             if making::adopt(self, source, dest, worker)? == Adopted::Waiting {
                 return Ok(Processed::Handled);
             }
-            if is_resumed && sys::file_type(source) == FileType::RegularFile {
+            if is_resumed && sys::is_regular(source) {
                 durable::kept(ctx, entry)?;
                 verifying::add(run, entry, source, worker);
             }
@@ -201,7 +201,7 @@ impl<'a> EntryCopy<'_, 'a> {
         worker: &mut Walker<'_, '_, CopyRun<'a>>,
     ) -> Result<Processed, Failure> {
         let makes_copies = self.run.ctx.policy.options.as_links.is_none();
-        let is_file = sys::file_type(source) == FileType::RegularFile;
+        let is_file = sys::is_regular(source);
         if is_file && makes_copies && !self.entry.is_operand() {
             self.make_listed_file(worker)
         } else {

@@ -169,7 +169,7 @@ fn make_parents<'r>(run: &'r CopyRun<'_>, operand: u32) -> Result<OpenParent<'r>
 
 /// Returns `true` if the source is the target or a directory above it.
 fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
-    if run.ctx.operands.len() < 2 || sys::file_type(source) != FileType::Directory {
+    if run.ctx.operands.len() < 2 || !sys::is_directory(source) {
         return false;
     }
     let Some(target) = &run.ctx.target else {
@@ -194,7 +194,7 @@ fn begin_one<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Begun, Failure> {
     let ctx = &run.ctx;
-    let is_directory = sys::file_type(source) == FileType::Directory;
+    let is_directory = sys::is_directory(source);
     if is_directory && !ctx.policy.options.recursive {
         return Err(ctx.source_refused(entry, Refusal::NotRecursive));
     }

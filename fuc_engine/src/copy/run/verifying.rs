@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
@@ -64,7 +64,7 @@ pub(super) fn add<'a>(
 ) {
     let options = run.ctx.policy.options;
     if options.verify {
-        let is_file = sys::file_type(source) == FileType::RegularFile;
+        let is_file = sys::is_regular(source);
         if is_file && run.ctx.policy.writes_content {
             add_file(run, entry, source.st_size as u64, worker);
         }
@@ -255,7 +255,7 @@ impl<'a> Reader<'a> {
         buffer: &mut Vec<u8>,
         mut progress: impl FnMut() -> ControlFlow<()>,
     ) -> Result<ReadContent, Errno> {
-        if sys::file_type(&sys::stat_open(&self.file)?) != FileType::RegularFile {
+        if !sys::is_regular(&sys::stat_open(&self.file)?) {
             return Ok(ReadContent::NotAFile);
         }
         buffer.resize(READ_BYTES + ALIGNMENT, 0);
