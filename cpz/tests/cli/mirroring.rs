@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits, NOBODY, Names, is_root};
+use testkit::probe::{Errno, FuseMount, Habits, NOBODY, Names, is_root};
 use testkit::run::{Outcome, Run, Status, as_done};
 use testkit::skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -506,6 +506,27 @@ fn a_copy_that_is_listed_by_another_name_stays() {
             assert!(!stored_at.join("gone").exists() && !stored_at.join("old").exists());
             assert_eq!(fs::read_dir(&stored_at).unwrap().count(), 2, "{names:?}");
         }
+    }
+}
+
+#[test]
+fn what_cannot_be_deleted_is_reported() {
+    for errno in [Errno::INVAL, Errno::NOENT, Errno::NOTDIR, Errno::LOOP] {
+        let scratch = built(|tree| {
+            tree.file("s/f", "");
+        });
+        let place = or_skip!(FuseMount::with(Habits {
+            opendir: Some(errno),
+            ..Habits::default()
+        }));
+        Tree::at(place.stored()).file("d/bad/f", "");
+        let dest = place.path().join("d").display().to_string();
+        let run = Run::new(CPZ).args(["-rT", "--delete", "s", &dest]);
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{errno} {outcome}");
+        let expected = format!("cpz: cannot remove '{dest}/bad': ");
+        assert!(outcome.stderr_text().starts_with(&expected), "{outcome}");
+        assert!(place.stored().join("d/bad/f").exists(), "{errno}");
     }
 }
 

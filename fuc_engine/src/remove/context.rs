@@ -10,14 +10,15 @@ use rustix::io::Errno;
 use super::lock::Unlocking;
 use super::node::{Name, Parent, RemoveDir, RemoveNode, RemovePlace};
 use super::options::{Ask, RemoveOp, Scope};
-use super::remover::Remover;
+use super::remover::{Remover, trimmed};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
 use crate::node::Side;
 use crate::observer::Event;
+use crate::operand;
 use crate::report::Report;
-use crate::sys::{self, Fd, Symlinks};
+use crate::sys::{self, Fd, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
     pub(super) options: &'a RemoveOp<'a>,
@@ -143,7 +144,7 @@ impl RemoveContext<'_> {
     pub(super) fn fail_and_keep(&self, name: Name<'_>, errno: Errno) {
         if !self.is_ignorable(name, errno) {
             name.keep();
-            self.report_only(name, errno);
+            self.report(name, errno);
         }
     }
 
@@ -151,9 +152,13 @@ impl RemoveContext<'_> {
     /// the error is [ignorable](Self::is_ignorable).
     pub(super) fn report_only(&self, name: Name<'_>, errno: Errno) {
         if !self.is_ignorable(name, errno) {
-            let error = Error::failed(Operation::Remove, self.path(name), errno);
-            self.fail(name, error);
+            self.report(name, errno);
         }
+    }
+
+    fn report(&self, name: Name<'_>, errno: Errno) {
+        let error = Error::failed(Operation::Remove, self.path(name), errno);
+        self.fail(name, error);
     }
 
     /// Reports that the removal of a name is refused.
@@ -174,26 +179,41 @@ impl RemoveContext<'_> {
 
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.
     pub(super) fn is_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
+        let path = name.name.to_bytes();
+        let is_dot = errno == Errno::INVAL && operand::split(path).1 == b".";
         self.options.ignore_missing
-            && match errno {
-                Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ => true,
-                // Some FUSE filesystems list a directory twice, and answer this for the second
-                // name once the directory is removed by the first.
-                Errno::STALE => self.is_gone(name),
-                _ => false,
+            && (is_missing(errno) || errno == Errno::STALE)
+            && match self.look(name) {
+                // The kernel never removes a directory by this name.
+                _ if is_dot => true,
+                // A link or a file has no name with a slash.
+                Ok(stat) if path.ends_with(b"/") => !sys::is_directory(&stat),
+                // A filesystem may give the same reasons for a name that is there.
+                Ok(_) => false,
+                // The directory that contained the name is gone. If not, its own removal will fail. Some FUSE
+                // filesystems list a directory twice, and answer this for its second name.
+                Err(Errno::STALE) => matches!(name.parent, Parent::Node(_)),
+                Err(errno) => is_missing(errno),
             }
     }
 
-    /// Returns `true` if a name is gone.
-    fn is_gone(&self, name: Name<'_>) -> bool {
-        let looked_at = self.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow));
-        match (looked_at, name.parent) {
-            (Err(Errno::NOENT | Errno::NOTDIR), _) => true,
-            // The directory that contained the name is gone. If not, its own removal will fail.
-            (Err(Errno::STALE), Parent::Node(_)) => true,
-            _ => false,
-        }
+    /// Looks at a name without the slashes at its end. A dry run may have planned to remove it.
+    pub(super) fn look(&self, name: Name<'_>) -> Result<Stat, Errno> {
+        self.at(name, |dir, name| {
+            match self.remover.is_path_gone(dir, name) {
+                true => Err(Errno::NOENT),
+                false => sys::stat(dir, &trimmed(name), Symlinks::NoFollow),
+            }
+        })
     }
+}
+
+/// Returns `true` if this is the reason why a name is not found: it is missing, or cannot exist on its filesystem.
+fn is_missing(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT | Errno::NOTDIR | Errno::INVAL | Errno::ILSEQ
+    )
 }
 
 impl Roots for RemoveContext<'_> {

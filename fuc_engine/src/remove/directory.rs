@@ -188,10 +188,13 @@ fn remove_unopened(
     }
     match errno {
         // A filesystem may say this about a directory, too.
-        Errno::NOTDIR | Errno::LOOP if !context.asks && !context.options.one_file_system => {
-            remove(context, name).unwrap_or(Entered::Replaced)
+        Errno::NOTDIR | Errno::LOOP
+            if !context
+                .look(name)
+                .is_ok_and(|stat| sys::is_directory(&stat)) =>
+        {
+            Entered::Replaced
         }
-        Errno::NOTDIR | Errno::LOOP => Entered::Replaced,
         errno => remove_unread(context, guards, place, purpose, errno),
     }
 }

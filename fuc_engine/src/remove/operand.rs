@@ -28,7 +28,7 @@ pub(super) enum Begun {
 pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
-    if context.remover.is_operand_gone(context.base, path) {
+    if context.remover.is_path_gone(context.base, path) {
         return left(context, name, Errno::NOENT);
     }
     let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);

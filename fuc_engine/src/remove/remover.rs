@@ -121,8 +121,8 @@ impl Remover {
             .is_some_and(|gone| Gone::of(dir, name).is_some_and(|name| lock(gone).contains(&name)))
     }
 
-    /// Returns the same as [`is_gone`](Self::is_gone) for an operand, or a directory that its path leads through.
-    pub(super) fn is_operand_gone(&self, base: BorrowedFd<'_>, path: &CStr) -> bool {
+    /// Returns the same as [`is_gone`](Self::is_gone) for a path, or a directory that it leads through.
+    pub(super) fn is_path_gone(&self, base: BorrowedFd<'_>, path: &CStr) -> bool {
         let path = path.to_bytes();
         let mut ends = (1..=path.len())
             .filter(|&end| path[end - 1] != b'/' && path.get(end).is_none_or(|&byte| byte == b'/'));
@@ -208,7 +208,7 @@ fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
 }
 
 /// Returns a path without the slashes at its end, which would make the kernel follow a link.
-fn trimmed(path: &CStr) -> CString {
+pub(super) fn trimmed(path: &CStr) -> CString {
     match operand::trim_slashes(path.to_bytes()) {
         b"" => path.into(),
         trimmed => to_c(trimmed),

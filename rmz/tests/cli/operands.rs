@@ -232,8 +232,8 @@ fn ignores_missing_operands_if_forced() {
 
 #[test]
 fn reports_a_loop_of_symlinks_even_if_forced() {
-    RM.check(["-f", "loop/x", "loop/"], |tree| {
-        tree.symlink("loop", "loop");
+    RM.check(["-f", "loop/x", "loop/", "link/"], |tree| {
+        tree.symlink("loop", "loop").dir("d").symlink("link", "d");
     });
 }
 
