@@ -9,7 +9,7 @@ use std::{
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount},
+    probe::{Errno, Fs, FuseMount, Habits, LoopMount},
     run::{Run, Signal, Status},
     skip,
     tree::{Scratch, Tree, noise},
@@ -194,6 +194,24 @@ fn a_dest_that_is_the_source_is_refused() {
     }
     assert_eq!(names(dir), ["f", "g", "l"]);
     assert!(dir.join("l").is_symlink());
+}
+
+#[test]
+fn a_file_stays_if_its_server_stores_no_other_content() {
+    let place = or_skip!(FuseMount::with(Habits {
+        flush: Some(Errno::DQUOT),
+        ..Habits::default()
+    }));
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("new", "new");
+    Tree::at(place.stored()).file("f", "old");
+    let dest = place.path().join("f").display().to_string();
+    let run = Run::new(CPZ).args(["--atomic", "new", &dest]);
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(complaint(&outcome).contains(&dest), "{outcome}");
+    assert_eq!(names(place.stored()), ["f"]);
+    assert_eq!(read(place.stored(), "f"), "old");
 }
 
 #[test]

@@ -99,11 +99,13 @@ pub(in crate::copy) fn replace(
     from: &CStr,
     dest: BorrowedFd<'_>,
 ) -> Result<(), Errno> {
+    // Servers may report only when a file is closed that they have not stored its content.
+    let stored = sys::duplicate(dest).and_then(sys::close_checked);
     // Another process may have put a file of its own at either name.
-    let renamed = match is_at(entry, from, dest) {
+    let renamed = stored.and_then(|()| match is_at(entry, from, dest) {
         true => sys::rename(entry.dest_dir, from, entry.dest_name),
         false => Err(Errno::STALE),
-    };
+    });
     if renamed.is_err() {
         remove_hidden(entry, from, dest);
     }
