@@ -260,7 +260,13 @@ fn another_file_of_the_same_size_and_time_is_overwritten() {
 
 #[test]
 fn files_that_can_only_be_opened_empty_are_overwritten() {
-    for errno in [Errno::PERM, Errno::ACCESS, Errno::INVAL, Errno::OPNOTSUPP] {
+    for errno in [
+        Errno::PERM,
+        Errno::ACCESS,
+        Errno::INVAL,
+        Errno::OPNOTSUPP,
+        Errno::IO,
+    ] {
         let place = or_skip!(FuseMount::with(Habits {
             open_untruncated: Some(errno),
             ..Habits::default()

@@ -145,7 +145,7 @@ fn compare(
 }
 
 /// Opens a dest, which is open to write to it or only held, to read it.
-fn open_to_read(
+pub(super) fn open_to_read(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     dest: BorrowedFd<'_>,

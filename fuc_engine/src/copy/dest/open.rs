@@ -155,20 +155,34 @@ fn open_existing<'c>(
         Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
             Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
         }
-        Err(errno) if is_about_the_file(errno) => {
-            if let Some(opened) = open_without_content(ctx, entry, source, dest)? {
+        Err(errno) => {
+            if is_about_the_file(errno)
+                && let Some(opened) = open_without_content(ctx, entry, source, dest)?
+            {
                 return Ok(opened);
             }
-            let is_kept = alias::is_content_of(ctx, entry, &source.stat)?;
-            if !ctx.policy.options.force || is_kept {
-                return Err(diagnose::file_creation(ctx, entry, errno));
-            }
-            // The copy had begun, so `-v` names it even if the removal fails.
-            unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
-            create_again(ctx, entry, &source.stat)
+            replace_by_force(ctx, entry, source, errno)
         }
-        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
     }
+}
+
+/// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
+#[cold]
+fn replace_by_force<'c>(
+    ctx: &'c Context<'_>,
+    entry: &Entry<'_>,
+    source: &OpenSource,
+    errno: Errno,
+) -> Result<OpenDest<'c>, Failure> {
+    if !ctx.policy.options.force
+        || !is_about_the_file(errno)
+        || alias::is_content_of(ctx, entry, &source.stat)?
+    {
+        return Err(diagnose::file_creation(ctx, entry, errno));
+    }
+    // The copy had begun, so `-v` names it even if the removal fails.
+    unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
+    create_again(ctx, entry, &source.stat)
 }
 
 /// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its type,
@@ -241,6 +255,11 @@ fn open_without_content<'c>(
     if FileId::of(&source.stat) == FileId::of(&present) {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
+    // Without permission to read it, it may still be written to.
+    match alias::open_to_read(ctx, entry, held.as_fd(), &present) {
+        Ok(_) | Err(Errno::ACCESS) => {}
+        Err(_) => return Ok(None),
+    }
     let writing = collisions::begin_writing(ctx, &present);
     let has_content = alias::has_content_of(ctx, entry, source, held.as_fd(), &present)?;
     let access = match has_content {
@@ -265,11 +284,11 @@ fn open_without_content<'c>(
     }))
 }
 
-/// Returns `true` if unlinking the dest and creating a new file may help.
+/// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.
 fn is_about_the_file(errno: Errno) -> bool {
     !matches!(
         errno,
-        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::IO | Errno::AGAIN
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN
     )
 }
 
@@ -342,7 +361,10 @@ fn prepare_opened<'c>(
                 let reopened = ctx
                     .descriptors
                     .making_room(|| sys::reopen(dest.as_fd(), sys::Access::WriteFromStart));
-                dest = reopened.map_err(|_| failed(errno))?;
+                dest = match reopened {
+                    Ok(reopened) => reopened,
+                    Err(_) => return replace_by_force(ctx, entry, source, errno),
+                };
             }
         }
     } else if entry.blocking() == Blocking::OnlyForLease {
