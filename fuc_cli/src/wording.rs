@@ -322,6 +322,7 @@ impl Wording<'_> {
                 "cannot delete in ",
                 ": a source is in it, or several sources are copied to one directory",
             ),
+            Refusal::MountPoint | Refusal::OtherFilesystem => self.elsewhere(),
             Refusal::SourceReplaced => {
                 self.around_path("skipping file ", ", as it was replaced while being copied")
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use testkit::or_skip;
 use testkit::probe::{Errno, FuseMount, Habits, NOBODY, Names, is_root};
@@ -312,6 +312,93 @@ fn a_directory_that_a_pattern_excludes_is_not_in_the_way() {
     assert!(scratch.path().join("d/cache").is_symlink());
 }
 
+#[test]
+fn a_directory_in_the_way_goes_as_a_whole_or_stays_and_is_reported() {
+    for way in [
+        &["--exclude=*.o"][..],
+        &["--exclude=*.o", "--dry-run"],
+        &["-n"],
+        &["-u"],
+        &["--update=none"],
+        &["-n", "--dry-run"],
+        // A link to the directory may be met later.
+        &["-L"],
+    ] {
+        let scratch = built(|tree| {
+            tree.file("s/x", "").mtime(Duration::from_secs(1));
+            tree.file("d/x/part.o", "").file("d/x/rest", "");
+        });
+        let outcome = copy(&scratch, &[&["-rT", "--delete"], way, &["s", "d"]].concat());
+        assert_eq!(outcome.status, Status::Exit(1), "{way:?}: {outcome}");
+        assert_eq!(
+            complaint(&outcome),
+            "cpz: cannot overwrite directory 'd/x' with non-directory 's/x'\n",
+            "{way:?}"
+        );
+        let left = ["part.o", "rest"].map(|name| scratch.path().join("d/x").join(name).exists());
+        assert_eq!(left, [true, true], "{way:?}");
+    }
+}
+
+/// The deletions come before the links in the order of the walk, or after them.
+#[test]
+fn what_was_copied_through_a_link_is_not_deleted() {
+    for sub in ["a", "z"] {
+        let build = |tree: &Tree| {
+            let link = |name: &str, target: &str| {
+                tree.symlink(format!("s/{sub}/{name}"), format!("../../d/{target}"));
+            };
+            link("directory", "old/deep");
+            link("file", "m/file");
+            link("also in s", "both");
+            tree.dir("s/m").dir("s/both");
+            tree.file("d/old/deep/er/precious", "1")
+                .file("d/old/gone", "")
+                .file("d/m/file", "2")
+                .file("d/m/gone", "")
+                .file("d/both/precious", "3")
+                .dir("d/gone")
+                .select("s/m")
+                .mtime(Duration::from_secs(1));
+        };
+        for options in [&[][..], &["--exclude=none"]] {
+            let scratch = built(build);
+            let args = [&["-rpLT", "--delete"], options, &["s", "d"]].concat();
+            let dry = copy(&scratch, &[&["--dry-run"], &args[..]].concat());
+            let real = copy(&scratch, &[&["-v"], &args[..]].concat());
+            let row = format!("{sub} {options:?}: {real}");
+            assert_eq!(real.status, Status::Exit(1), "{row}");
+            let sorted = |outcome: &Outcome| {
+                let mut lines: Vec<_> = complaint(outcome).lines().map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            let said = ["d", "d/both", "d/m"].map(|dest| {
+                format!(
+                    "cpz: cannot delete in '{dest}': a source is in it, or several sources are copied to one directory"
+                )
+            });
+            assert_eq!(sorted(&real), said, "{row}");
+            assert_eq!(sorted(&dry), said, "{row}");
+            let expected = built(|tree| {
+                for dest in ["d/old/deep", &format!("d/{sub}/directory")] {
+                    tree.file(format!("{dest}/er/precious"), "1");
+                }
+                for dest in ["d/m", &format!("d/{sub}")] {
+                    tree.file(format!("{dest}/file"), "2");
+                }
+                for dest in ["d/both", &format!("d/{sub}/also in s")] {
+                    tree.file(format!("{dest}/precious"), "3");
+                }
+            });
+            let [left, expected] = [&scratch, &expected].map(|it| it.path().join("d"));
+            assert_same_tree(left, expected, Attributes::CONTENT);
+            let time = fs::metadata(scratch.path().join("d/m")).unwrap().modified();
+            assert_eq!(time.unwrap(), UNIX_EPOCH + Duration::from_secs(1), "{row}");
+        }
+    }
+}
+
 /// The path of such a source does not show that it is in the dest.
 #[test]
 fn a_source_that_is_mounted_from_inside_the_dest_is_not_deleted() {
@@ -472,7 +559,32 @@ fn enters_no_other_filesystem() {
     assert!(!at("d/old/gone").exists());
     let said = complaint(&outcome);
     for point in points {
-        assert!(said.contains(&format!("'{point}'")), "{said}");
+        let line = format!("cpz: skipping '{point}', since it's on a different device\n");
+        assert!(said.contains(&line), "{said}");
+    }
+}
+
+/// As by `rsync -ax --delete`.
+#[test]
+fn with_one_file_system_nothing_is_deleted_on_another_one() {
+    if !is_root() {
+        skip!("mounting takes root");
+    }
+    for (option, is_left) in [("-ax", true), ("-a", false)] {
+        let scratch = built(|tree| {
+            tree.file("s/m/sub/f", "").file("d/gone", "").dir("d/m");
+        });
+        let script = r#"mount -t tmpfs none d/m && mkdir d/m/sub && touch d/m/old d/m/sub/old &&
+            "$@"; s=$?; ls d/m d/m/sub; umount d/m; exit $s"#;
+        let args = ["-c", script, "sh", CPZ, option, "-T", "--delete", "s", "d"];
+        let outcome = Run::new("sh").args(args).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(0), "{option}: {outcome}");
+        let listed = match is_left {
+            true => "d/m:\nold\nsub\n\nd/m/sub:\nf\nold\n",
+            false => "d/m:\nsub\n\nd/m/sub:\nf\n",
+        };
+        assert_eq!(outcome.stdout_text(), listed, "{option}");
+        assert!(!scratch.path().join("d/gone").exists(), "{option}");
     }
 }
 

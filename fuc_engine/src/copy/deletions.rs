@@ -1,10 +1,12 @@
 //! The state of the deletions of a run.
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::facts::FileId;
-use crate::hashing::HashSet;
+use rustix::io::Errno;
+
+use super::facts::{CopyNode, FileId};
+use crate::hashing::HashMap;
 
 // The counters are Relaxed: they publish nothing, and the totals are read after the threads have ended.
 #[derive(Default)]
@@ -14,8 +16,36 @@ pub(super) struct Deletions {
     /// The number of entries that stay because of the limit.
     pub(super) not_deleted: AtomicU64,
     pub(super) deleted: AtomicU64,
-    /// The sources, the directories above them, and the dests that operands have entered.
-    pub(super) in_use: Arc<Mutex<HashSet<FileId>>>,
-    /// Set if a directory in use was met among what was to be deleted.
-    pub(super) has_met_one: Arc<AtomicBool>,
+    pub(super) in_use: Arc<InUse>,
+    /// The directories that wait until everything is copied. `None`: none has to wait.
+    pub(super) put_off: Mutex<Option<Vec<CopyNode>>>,
+}
+
+impl Deletions {
+    pub(super) fn put_off(&self) -> MutexGuard<'_, Option<Vec<CopyNode>>> {
+        self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The use of a file or directory that must not be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It is a source, a directory above one, or a dest that an operand has entered.
+    Operand,
+    /// It was copied, and was reached through a link below an operand.
+    BehindLink,
+}
+
+#[derive(Default)]
+pub(super) struct InUse(Mutex<HashMap<FileId, Use>>);
+
+impl InUse {
+    pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<FileId, Use>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns `true` if this must not be deleted, or could not be looked at.
+    pub(super) fn contains(&self, id: Result<FileId, Errno>) -> bool {
+        id.map_or(true, |id| self.lock().contains_key(&id))
+    }
 }

@@ -5,17 +5,22 @@
 //!
 //! A directory in the way of a file is removed as soon as the file is open.
 //!
+//! If links are followed, one that is met later may lead to what would be deleted. Then nothing is deleted before
+//! everything is copied, and nothing that was copied through a link.
+//!
 //! Each removal is a run of its own on this thread, relative to the open dest directory. It never enters another
 //! filesystem.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsString};
 use std::iter;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,66 +28,121 @@ use rustix::io::Errno;
 use super::collisions::{has_other_spelling, is_node_native};
 use super::context::Context;
 use super::decide::mode::Origin;
+use super::deletions::{Deletions, Use};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::operand::{Operand, ancestry};
 use super::options::Deletion;
 use crate::error::{Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
-use crate::hashing::HashSet;
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
-use crate::sys::{self, Entry as Listed, Fd, Listing};
+use crate::sys::{self, Entry as Listed, Fd, Identity, Listing, Stat};
 use crate::walk;
 
 /// Bytes of a listing buffer, which holds about 1,000 short names.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Fails if the dest of an operand, which was just entered, contains a source, or is that of another operand.
-pub(super) fn begin(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
-    let (Some(_), None, true) = (ctx.policy.options.delete, &node.place.parent, is_there) else {
-        return Ok(());
-    };
-    let in_use = ctx.deletions.in_use.lock();
-    let mut in_use = in_use.unwrap_or_else(PoisonError::into_inner);
-    if in_use.is_empty() {
-        for Operand { source, .. } in &ctx.operands {
-            for path in [&**source, &*paths::directory_of(source)] {
-                let opened = sys::open_path_directory(ctx.bases.source, path, Symlinks::Follow);
-                if let Ok(dir) = opened {
-                    in_use.extend(ancestry(dir.as_fd()).iter().map(|above| above.file()));
-                }
+/// Returns the state before anything is copied.
+pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
+    let deletions = Deletions::default();
+    if ctx.policy.options.delete.is_none() {
+        return deletions;
+    }
+    for Operand { source, .. } in &ctx.operands {
+        for path in [&**source, &*paths::directory_of(source)] {
+            let opened = sys::open_path_directory(ctx.bases.source, path, Symlinks::Follow);
+            if let Ok(dir) = opened {
+                let above = ancestry(dir.as_fd()).into_iter();
+                let above = above.map(|above| (above.file(), Use::Operand));
+                deletions.in_use.lock().extend(above);
             }
         }
     }
-    match node.dir.slot(Side::Dest).identity() {
-        Some(dest) if !in_use.insert(dest.file()) => {
-            let dest = ctx.place_path(&node.place, Side::Dest);
-            Err(Error::refused(Refusal::CannotMirror, dest).at_dest())
-        }
-        _ => Ok(()),
+    let put_off = Mutex::new(follows_links(ctx).then(Vec::new));
+    Deletions {
+        put_off,
+        ..deletions
     }
 }
 
+fn follows_links(ctx: &Context<'_>) -> bool {
+    ctx.policy.symlinks_of_entries == Symlinks::Follow
+}
+
+/// Notes that a directory was entered. Fails if it is the dest of an operand, and contains a source or is that of another
+/// operand.
+pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    if ctx.policy.options.delete.is_none() {
+        return Ok(());
+    }
+    let note = |side, of| {
+        let id = node.dir.slot(side).identity()?.file();
+        ctx.deletions.in_use.lock().insert(id, of)
+    };
+    let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
+    if node.place.parent.is_none() && is_there {
+        return match note(Side::Dest, Use::Operand) {
+            Some(_) => Err(cannot_mirror(ctx, node)),
+            None => Ok(()),
+        };
+    }
+    if follows_links(ctx) && node.state.is_behind_link() {
+        note(Side::Source, Use::BehindLink);
+    }
+    Ok(())
+}
+
+/// Notes an entry that was copied through a link.
+#[cold]
+pub(super) fn note_followed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) {
+    let itself = sys::stat(entry.source_dir, entry.source_name, Symlinks::NoFollow);
+    if itself.is_ok_and(|itself| FileId::of(&itself) != FileId::of(source)) {
+        let mut in_use = ctx.deletions.in_use.lock();
+        in_use.insert(FileId::of(source), Use::BehindLink);
+    }
+}
+
+fn cannot_mirror(ctx: &Context<'_>, node: &CopyNode) -> Error {
+    let dest = ctx.place_path(&node.place, Side::Dest);
+    Error::refused(Refusal::CannotMirror, dest).at_dest()
+}
+
 /// Deletes the names in a dest directory that the source does not have, after everything in it was copied. In a cancelled
-/// run, or if an entry of the directory has failed, nothing is deleted.
-pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
-    if ctx.policy.options.delete.is_none() || node.state.is_incomplete() {
-        return;
+/// run, or if an entry of the directory has failed, nothing is deleted. Breaks if the directory waits for [`finish`].
+pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) -> ControlFlow<()> {
+    let options = ctx.policy.options;
+    if options.delete.is_none() || node.state.is_incomplete() {
+        return ControlFlow::Continue(());
     }
     let pin = |side| ctx.descriptors.pin(node, side, ctx);
     let deleted = pin(Side::Source).and_then(|source| {
         let dest = pin(Side::Dest)?;
         match Mirror::of(ctx, node, [source.as_fd(), dest.as_fd()]) {
-            Some(mirror) => mirror.delete(),
-            None => Ok(()),
+            // As in rsync, nothing is deleted on another filesystem.
+            Some(mirror) if !(options.one_file_system && mirror.is_elsewhere()) => mirror.delete(),
+            _ => Ok(ControlFlow::Continue(())),
         }
     });
-    if let Err(errno) = deleted {
+    if matches!(deleted, Ok(ControlFlow::Break(()))) {
+        // A thread with descriptors of its own may end before.
+        ctx.descriptors.close(node, Side::Source);
+        ctx.descriptors.close(node, Side::Dest);
+    }
+    deleted.unwrap_or_else(|errno| {
         let error = ctx.place_error(&node.place, Side::Dest, Operation::ReadDirectory, errno);
         ctx.fail(node.place.operand, error);
+        ControlFlow::Continue(())
+    })
+}
+
+/// Deletes what was put off, when everything is copied. Gives each of the directories to `finish`.
+pub(super) fn finish(ctx: &Context<'_>, finish: impl Fn(&CopyNode)) {
+    let put_off = ctx.deletions.put_off().take();
+    for node in put_off.into_iter().flatten() {
+        let _done = delete_extraneous(ctx, &node);
+        finish(&node);
     }
 }
 
@@ -91,7 +151,9 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
 pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let (dir, name) = (entry.dest_dir, entry.dest_name);
     let of = |node| Mirror::of(ctx, node, [entry.source_dir, dir]);
-    let Some(mirror) = entry.node.and_then(of) else {
+    // A link that is met later may lead to the directory.
+    let node = entry.node.filter(|_| !follows_links(ctx));
+    let Some(mirror) = node.and_then(of) else {
         return false;
     };
     // A pattern may match directories only.
@@ -100,13 +162,22 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     }
     // It may be the copy of another source.
     let names = mirror.without_copies(iter::once(name.to_owned()));
-    let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter()));
+    let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
     let is_real = ctx.changes.are_visible();
     if !is_removed || is_real && sys::stat(dir, name, Symlinks::NoFollow).is_ok() {
         return false;
     }
     ctx.changes.vacated(ctx.spot(entry));
     true
+}
+
+/// Says how much of each name is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// All that the filter takes.
+    Taken,
+    /// All, or nothing.
+    Whole,
 }
 
 /// Both sides of a directory, from whose dest names may be deleted.
@@ -146,8 +217,24 @@ impl<'m, 'a> Mirror<'m, 'a> {
         Ok(self.ctx.descriptors.making_room(open)?.0)
     }
 
-    /// Deletes the extraneous names.
-    fn delete(&self) -> Result<(), Errno> {
+    /// Returns `true` if the dest is on another filesystem than that of its operand.
+    fn is_elsewhere(&self) -> bool {
+        let root = self.ctx.operands[self.node.place.operand as usize]
+            .root
+            .get();
+        let dest = self.node.dir.slot(Side::Dest).identity();
+        root.copied().map(Identity::device) != dest.map(Identity::device)
+    }
+
+    /// Returns `true` if what is in the dest was copied through a link.
+    fn is_behind_link(&self) -> bool {
+        let in_use = self.ctx.deletions.in_use.lock();
+        let dest = self.node.dir.slot(Side::Dest).identity();
+        dest.and_then(|dest| in_use.get(&dest.file())) == Some(&Use::BehindLink)
+    }
+
+    /// Deletes the extraneous names, or puts that off.
+    fn delete(&self) -> Result<ControlFlow<()>, Errno> {
         let listed = self.list(self.dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut broken_off = Ok(());
@@ -157,9 +244,18 @@ impl<'m, 'a> Mirror<'m, 'a> {
         });
         let mut extraneous = extraneous.flatten().peekable();
         if extraneous.peek().is_some() {
-            self.remove(extraneous);
+            if let Some(nodes) = &mut *self.ctx.deletions.put_off() {
+                nodes.push(self.node.clone());
+                return Ok(ControlFlow::Break(()));
+            }
+            match self.is_behind_link() {
+                true => self
+                    .ctx
+                    .fail(self.node.place.operand, cannot_mirror(self.ctx, self.node)),
+                false => drop(self.remove(extraneous, Extent::Taken)),
+            }
         }
-        broken_off
+        broken_off.map(ControlFlow::Continue)
     }
 
     /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
@@ -167,7 +263,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         &self,
         buffer: &mut Listing,
         listed: BorrowedFd<'_>,
-    ) -> Result<Option<Vec<PathBuf>>, Errno> {
+    ) -> Result<Option<Vec<CString>>, Errno> {
         if !buffer.fill(listed)? || self.ctx.report.must_stop() {
             return Ok(None);
         }
@@ -177,7 +273,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
     }
 
     /// Returns those names that lead to the copy of no source. A copy may be listed by another name than that of its source.
-    fn without_copies(&self, names: impl Iterator<Item = CString>) -> Result<Vec<PathBuf>, Errno> {
+    fn without_copies(&self, names: impl Iterator<Item = CString>) -> Result<Vec<CString>, Errno> {
         let mut names: Vec<_> = names.map(|name| (self.own_id(&name), name)).collect();
         if names.iter().any(|(id, _)| id.is_some()) {
             let listed = self.list(self.source)?;
@@ -189,7 +285,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
                 }
             }
         }
-        Ok(names.iter().map(|(_, name)| to_path(name)).collect())
+        Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
     fn id(&self, name: &CStr) -> Option<FileId> {
@@ -254,53 +350,61 @@ impl<'m, 'a> Mirror<'m, 'a> {
         verdict == Verdict::Take
     }
 
-    /// Removes names from the dest, with everything in them that the filter takes. Returns `true` if nothing has failed.
-    fn remove(&self, names: impl Iterator<Item = PathBuf>) -> bool {
+    /// Removes names from the dest. Returns `true` if nothing has failed.
+    fn remove(&self, names: impl Iterator<Item = CString>, extent: Extent) -> bool {
         let (ctx, place) = (self.ctx, &self.node.place);
         let options = ctx.policy.options;
-        let removal = RemoveOp::new().with(|removal| {
+        let unfiltered = RemoveOp::new().with(|removal| {
             removal.ignore_missing = true;
             removal.preserve_mount_points = true;
             removal.one_file_system = true;
             removal.threads = Some(NonZeroUsize::MIN);
             removal.execution = options.execution;
         });
-        let removal = removal.in_dir(&self.dest).together_with(&options.setup);
+        let unfiltered = unfiltered.in_dir(&self.dest).together_with(&options.setup);
         let filter = ctx.settings.filter_of(self.node);
         let filter = filter.filter(|_| !self.deletion.excluded);
         let operand = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
         let directory = place.path(Path::new(""));
-        let in_use = Arc::clone(&ctx.deletions.in_use);
-        let has_met_one = Arc::clone(&ctx.deletions.has_met_one);
-        let removal = removal.filtered_by(move |entry: &Candidate<'_>| {
-            let id = || sys::stat_open(&(entry.open)()?).map(|stat| FileId::of(&stat));
-            if entry.kind == FileType::Directory && is_in_use(id(), &in_use) {
-                has_met_one.store(true, Relaxed);
-                return Verdict::Prune;
+        let has_met_one = Arc::new(AtomicBool::new(false));
+        let is_spared = {
+            let (in_use, has_met_one) =
+                (Arc::clone(&ctx.deletions.in_use), Arc::clone(&has_met_one));
+            move |id| {
+                let is_in_use = in_use.contains(id);
+                has_met_one.fetch_or(is_in_use, Relaxed);
+                is_in_use
             }
-            let Some(filter) = &filter else {
-                return Verdict::Take;
-            };
-            let above = Above {
-                operand: &operand,
-                directory: &Joined(&directory, entry.above),
-            };
-            filter.verdict(&Candidate { above, ..*entry })
-        });
+        };
+        let is_spared_below = is_spared.clone();
+        let spares_files = follows_links(ctx);
+        let removal = unfiltered
+            .clone()
+            .filtered_by(move |entry: &Candidate<'_>| {
+                let id = || sys::stat_open(&(entry.open)()?).map(|stat| FileId::of(&stat));
+                if (spares_files || entry.kind == FileType::Directory) && is_spared_below(id()) {
+                    return Verdict::Prune;
+                }
+                let Some(filter) = &filter else {
+                    return Verdict::Take;
+                };
+                let above = Above {
+                    operand: &operand,
+                    directory: &Joined(&directory, entry.above),
+                };
+                filter.verdict(&Candidate { above, ..*entry })
+            });
         // The filter is not asked about operands.
-        let names = names.filter(|name| {
-            let id = paths::to_c(name).map(|name| self.id(&name));
-            let is_used = matches!(id, Ok(Some(id)) if is_in_use(Ok(id), &ctx.deletions.in_use));
-            ctx.deletions.has_met_one.fetch_or(is_used, Relaxed);
-            !is_used
-        });
-        let permitted = names.filter(|name| self.permits(&removal, name));
+        let names = names.filter(|name| !self.id(name).is_some_and(|id| is_spared(Ok(id))));
+        let names = names.map(|name| PathBuf::from(OsString::from_vec(name.into_bytes())));
+        let is_whole = |name: &PathBuf| {
+            extent == Extent::Taken || entries(&removal, name) == entries(&unfiltered, name)
+        };
+        let permitted = names.filter(|name| is_whole(name) && self.permits(&removal, name));
         let removed = removal.run(permitted, self);
         ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
-        if ctx.deletions.has_met_one.swap(false, Relaxed) {
-            let dest = ctx.place_path(place, Side::Dest);
-            let error = Error::refused(Refusal::CannotMirror, dest).at_dest();
-            ctx.fail(place.operand, error);
+        if has_met_one.load(Relaxed) {
+            ctx.fail(place.operand, cannot_mirror(ctx, self.node));
             return false;
         }
         // If the removal was cancelled, so was the copy.
@@ -312,9 +416,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let Some(most) = self.deletion.most else {
             return true;
         };
-        let (counts, deletions) = (Counts::default(), &self.ctx.deletions);
-        removal.count([name.into()], &counts);
-        let entries = counts.entries();
+        let (entries, deletions) = (entries(removal, name), &self.ctx.deletions);
         let add = |permitted| Some(permitted + entries).filter(|sum| *sum <= most);
         let is_permitted = deletions
             .permitted
@@ -328,11 +430,11 @@ impl<'m, 'a> Mirror<'m, 'a> {
     }
 }
 
-/// Returns `true` if a source or a dest of the run is in this directory, under another path. Also `true` if the directory
-/// could not be looked at.
-fn is_in_use(directory: Result<FileId, Errno>, in_use: &Mutex<HashSet<FileId>>) -> bool {
-    let in_use = in_use.lock().unwrap_or_else(PoisonError::into_inner);
-    directory.map_or(true, |id| in_use.contains(&id))
+/// Returns the number of entries that a removal of `name` would remove.
+fn entries(removal: &RemoveOp<'_>, name: &Path) -> u64 {
+    let counts = Counts::default();
+    removal.count([name.into()], &counts);
+    counts.entries()
 }
 
 /// Passes on what a removal reports, with the paths that users know.
@@ -356,10 +458,6 @@ impl Observer for Mirror<'_, '_> {
             _ => {}
         }
     }
-}
-
-fn to_path(name: &CStr) -> PathBuf {
-    OsStr::from_bytes(name.to_bytes()).into()
 }
 
 /// A directory of a removal that begins in a directory of a copy.

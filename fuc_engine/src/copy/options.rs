@@ -232,10 +232,13 @@ impl CopyOp<'_> {
 ///
 /// When everything in a directory was copied, the names in its dest that the source does not have at that time are
 /// removed, with everything below them. A directory stays as it is if one of its own entries has failed. No filesystem
-/// that is mounted below the dest is entered.
+/// that is mounted below the dest is entered, and with [`one_file_system`](CopyOp::one_file_system) nothing is deleted on
+/// another filesystem than that of the dest. If [all links are followed](Dereference::Always), nothing is deleted before
+/// everything is copied, and nothing that was copied through a link.
 ///
 /// A dest below an operand that is of another type than its source is removed, too. It is not refused, and no link is
-/// written through.
+/// written through. A directory is refused if the filter leaves a part of it, if the rules keep it, or if all links are
+/// followed.
 ///
 /// The run is [refused](crate::Refusal::CannotMirror) if several sources go to one directory, if
 /// [backups](DestRules::backup) are made, or if [links to directories](DestRules::follow_links_to_directories) are

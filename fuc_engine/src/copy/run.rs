@@ -35,7 +35,8 @@ use super::durability::Durability;
 use super::facts::{CopyDir, Entry, Symlinks};
 use super::large::Room;
 use super::make::hardlink::LinkTable;
-use super::make::{CopyScratch, CopyWorker};
+use super::make::{CopyScratch, CopyWorker, directory};
+use super::mirror;
 use super::operand::{Bases, Operand};
 use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
@@ -134,7 +135,9 @@ impl<'a> CopyRun<'a> {
                 durability: (op.durable && op.execution == Execution::Real)
                     .then(Durability::default),
             },
-            copies_plainly: op.rules.are_plain() && op.as_links.is_none(),
+            copies_plainly: op.rules.are_plain()
+                && op.as_links.is_none()
+                && (op.delete.is_none() || op.dereference != Dereference::Always),
             links: LinkTable::default(),
             meets_names_once: false,
             used: UsedNames::default(),
@@ -186,6 +189,7 @@ impl<'a> CopyRun<'a> {
         let operands = runs.into_iter().map(Operands::alone);
         let sharer = self.stealing.as_ref().map(|_| &*self as &dyn Sharer<Self>);
         walk::run(self, sharer, operands.map(CopyTask::Operands));
+        mirror::finish(&self.ctx, |node| directory::finish(&self.ctx, node));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::finish(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
@@ -231,6 +235,7 @@ impl<'a> CopyRun<'a> {
         if options.delete.is_some() && is_unsafe {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
         }
+        self.ctx.deletions = mirror::begin(&self.ctx);
         durable::begin(&self.ctx)
     }
 

@@ -80,6 +80,12 @@ pub(in crate::copy) fn decide(
     };
     let rules = policy.overwrite_rules(treatment);
     let kept = match overwrite(rules, source, &facts, &questions) {
+        // A mirror reports what is in its way and stays.
+        Overwrite::Skip | Overwrite::Adopt
+            if facts.kind == FileType::Directory && ctx.replaces_types(entry.node) =>
+        {
+            return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
+        }
         Overwrite::Proceed => return Ok(ControlFlow::Continue(Found::File(dest))),
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,

@@ -31,6 +31,7 @@ use crate::copy::large::TASK_FROM;
 use crate::copy::large::naming::Naming;
 use crate::copy::look::{self, OpenSource};
 use crate::copy::make::{self, Created, file};
+use crate::copy::mirror;
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Side};
@@ -104,6 +105,9 @@ impl<'a> EntryCopy<'_, 'a> {
                 _ => Ok(ControlFlow::Continue(source)),
             };
         };
+        if entry.symlinks == Symlinks::Follow && run.ctx.policy.options.delete.is_some() {
+            mirror::note_followed(&run.ctx, entry, &source);
+        }
         if kind == entry.kind {
             return Ok(ControlFlow::Continue(source));
         }

@@ -122,7 +122,7 @@ impl Visitor for CopyRun<'_> {
                 worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
                 durable::entered(self, &node);
-                let can_mirror = mirror::begin(ctx, &node);
+                let can_mirror = mirror::entered(ctx, &node);
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
                 if is_left_empty || can_mirror.is_err() {
                     if let Err(error) = can_mirror {
@@ -219,8 +219,9 @@ impl Visitor for CopyRun<'_> {
         if node.state.is_borrowed() {
             return give_back(self, node);
         }
-        mirror::delete_extraneous(&self.ctx, node);
-        directory::finish(&self.ctx, node);
+        if mirror::delete_extraneous(&self.ctx, node).is_continue() {
+            directory::finish(&self.ctx, node);
+        }
         if node.place.parent.is_none() {
             self.ctx.finish_operand(node.place.operand);
         }
