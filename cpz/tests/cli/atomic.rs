@@ -9,7 +9,7 @@ use std::{
 
 use testkit::{
     or_skip,
-    probe::{Errno, Fs, FuseMount, Habits, LoopMount},
+    probe::{Errno, Fs, FuseMount, Habits, LoopMount, NOBODY, is_root},
     run::{Run, Signal, Status},
     skip,
     tree::{Scratch, Tree, noise},
@@ -213,6 +213,52 @@ fn a_file_stays_if_its_server_stores_no_other_content() {
     assert_eq!(names(place.stored()), ["f"]);
     assert_eq!(read(place.stored(), "f"), "old");
 }
+
+#[test]
+fn a_dry_run_foresees_a_directory_that_may_not_be_changed() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let dir = scratch.path();
+    Tree::at(dir)
+        .file("s/f", "new")
+        .file("s/same", "new")
+        .file("d/f", "old")
+        .mode(0o666)
+        .file("d/same", "old")
+        .mode(0o666)
+        .select("")
+        .mode(0o755);
+    for (options, status, said) in [
+        (&["--atomic"][..], 1, DENIED),
+        (&["--atomic", "--delete"], 1, DENIED),
+        (&[], 0, ""),
+    ] {
+        for dry in [true, false] {
+            let mut args = vec!["-rT", "s", "d"];
+            args.extend(options);
+            args.extend(dry.then_some("--dry-run=total"));
+            let run = Run::new(CPZ).uid(NOBODY).args(args).current_dir(dir);
+            let outcome = run.output();
+            let row = format!("{options:?}, dry: {dry}: {outcome}");
+            assert_eq!(outcome.status, Status::Exit(status), "{row}");
+            let mut lines: Vec<_> = outcome.stderr_text().lines().map(str::to_owned).collect();
+            lines.retain(|line| line.starts_with("cpz: "));
+            lines.sort();
+            assert_eq!(lines.join("\n"), said, "{row}");
+            let content = if options.is_empty() && !dry {
+                "new"
+            } else {
+                "old"
+            };
+            assert_eq!(read(dir, "d/f"), content, "{row}");
+        }
+    }
+}
+
+const DENIED: &str = "cpz: cannot create regular file 'd/f': Permission denied\n\
+                      cpz: cannot create regular file 'd/same': Permission denied";
 
 #[test]
 fn ways_to_clear_a_dest_are_refused() {

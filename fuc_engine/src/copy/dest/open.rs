@@ -119,23 +119,17 @@ fn open_existing<'c>(
     let facts = Some(Facts::of(&source.stat));
     let cleared = clear_dest(ctx, entry, Making::File, facts)?;
     if ctx.policy.options.rules.atomic
-        && let Some(dest) = ctx
-            .changes
-            .really(|| open_replacing(ctx, entry, source, cleared))?
+        && let Some(dest) = open_replacing(ctx, entry, source, cleared)?
     {
         return Ok(dest);
     }
     let symlinks = match cleared {
         Cleared::Writable(symlinks) => symlinks,
-        // A dry run, or the dest has vanished.
-        Cleared::ToReplace(_) => {
-            return match ctx.changes.unlink(ctx.spot(entry)) {
-                Ok(()) | Err(Errno::NOENT) => create_again(ctx, entry, &source.stat),
-                Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
-            };
-        }
         Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
-        Cleared::Vacant => return create_again(ctx, entry, &source.stat),
+        // The file to replace has vanished.
+        Cleared::Vacant | Cleared::ToReplace(_) => {
+            return create_again(ctx, entry, &source.stat);
+        }
         Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory => {
             return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
         }
@@ -211,6 +205,11 @@ fn open_replacing<'c>(
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
     let failed = |errno| diagnose::file_creation(ctx, entry, errno);
+    if !ctx.changes.are_visible() {
+        // A rename takes the permissions of a removal.
+        ctx.changes.unlink(ctx.spot(entry)).map_err(failed)?;
+        return create_again(ctx, entry, &source.stat).map(Some);
+    }
     let mode = match is_file {
         true => OWNER_ONLY,
         false => ctx.policy.creation_mode(source.stat.st_mode),
