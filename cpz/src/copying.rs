@@ -1,7 +1,6 @@
 //! Runs a copy with the resolved options.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
 use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
@@ -50,17 +49,20 @@ fn copy(request: Request, console: &Console) -> Outcome {
     if let Some(limiter) = &limiter {
         copy = copy.throttled_by(limiter);
     }
-    let sources = || sources.iter().map(PathBuf::from);
     // A look-ahead would not keep to the rate.
     let look_ahead = limiter.is_none().then(|| {
-        let count = |cancel, counts: &_| copy.clone().cancelled_by(cancel).count(sources(), counts);
+        let count = |cancel, counts: &_| {
+            copy.clone()
+                .cancelled_by(cancel)
+                .count(sources.iter(), counts)
+        };
         Box::new(count) as LookAhead<'_>
     });
     let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
         .in_execution(execution)
         .run(
             request.watch,
-            |reporter| copy.run(sources(), &dest, reporter),
+            |reporter| copy.run(sources.iter(), &dest, reporter),
             look_ahead,
         );
     if summary.cancelled

@@ -8,6 +8,7 @@ use fuc_cli::command::Context;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, taken_operands};
 use fuc_cli::flags::UsageError;
+use fuc_cli::name_list::Names;
 use fuc_cli::progress::Watch;
 use fuc_cli::stdin;
 use fuc_cli::threads;
@@ -25,7 +26,7 @@ pub struct Request {
     /// The entries that are left alone, if there are any.
     pub filter: Option<ExcludeFilter>,
     /// The paths to copy.
-    pub sources: Vec<OsString>,
+    pub sources: Names,
     /// The number of names in a list that could not be read. Each has been reported.
     pub unread_names: u64,
     /// The place that the copies go to.
@@ -58,44 +59,31 @@ impl Request {
         stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
         let list = options.list.take();
         let dest = match &list {
-            Some(_) => target::dest_of_list(&options, &operands, console)?,
+            Some(_) => target::dest_of_list(&options, &mut operands, console)?,
             None => target::take_dest(&options, &mut operands, console)?,
         };
         let filter = options.exclusions.filter(console)?;
-        let mut unread_names = 0;
-        let names = match list {
-            Some(list) => {
-                let mut listed = list.open(console)?;
-                let names = listed.by_ref().collect();
-                unread_names = listed.failures();
-                names
-            }
-            None => operands,
-        };
-        let names = taken_operands(filter.as_ref(), names, console)?;
+        let mut listed = list.map(|list| list.open(console)).transpose()?;
+        // As in cp, trailing slashes stay if the dest is an exact path.
+        let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
+        let names = operands.into_iter().chain(listed.iter_mut().flatten());
+        let names = names.map(|name| match strips_slashes {
+            true => without_slashes(name),
+            false => name,
+        });
+        let sources = taken_operands(filter.as_ref(), names, console)?;
         let threads = options.engine.threads;
         options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
         Ok(Self {
-            sources: sources(&options, names, &dest),
+            sources,
             options,
             filter,
-            unread_names,
+            unread_names: listed.map_or(0, |list| list.failures()),
             dest,
             watch,
             began,
         })
     }
-}
-
-/// Returns the names of the sources as the engine gets them.
-fn sources(options: &Options, names: Vec<OsString>, dest: &Dest) -> Vec<OsString> {
-    // As in cp, trailing slashes stay if the dest is an exact path.
-    let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
-    let stripped = names.into_iter().map(|source| match strips_slashes {
-        true => without_slashes(source),
-        false => source,
-    });
-    stripped.collect()
 }
 
 /// Removes trailing slashes, but keeps one if there is nothing else.

@@ -58,16 +58,17 @@ pub(crate) fn take_dest(
     }
 }
 
-/// Returns the directory into which the sources in a list are copied.
+/// Takes the directory out of `operands` into which the sources in a list are copied.
 ///
 /// # Errors
 /// If there are too few or too many operands, or if the target is not a directory.
 pub(crate) fn dest_of_list(
     options: &Options,
-    operands: &[OsString],
+    operands: &mut Vec<OsString>,
     console: &Console,
 ) -> Result<Dest, UsageError> {
-    match (&options.target_directory, operands) {
+    let operands = std::mem::take(operands);
+    match (&options.target_directory, &*operands) {
         (Some(directory), []) => target_directory(options, directory, console),
         (None, []) => Err(UsageError::with_help("missing destination file operand")),
         (None, [_]) if options.last_operand == LastOperand::IsTheDest => Err(UsageError::plain(

@@ -302,18 +302,16 @@ impl ExcludeFilter {
 ///
 /// # Errors
 /// As [`is_taken`].
-pub fn taken_operands(
+pub fn taken_operands<C: FromIterator<OsString>>(
     filter: Option<&ExcludeFilter>,
-    operands: Vec<OsString>,
+    operands: impl IntoIterator<Item = OsString>,
     console: &Console,
-) -> Result<Vec<OsString>, UsageError> {
-    let mut taken = Vec::with_capacity(operands.len());
-    for operand in operands {
-        if is_taken(filter, &operand, console)? {
-            taken.push(operand);
-        }
-    }
-    Ok(taken)
+) -> Result<C, UsageError> {
+    let taken = |operand: OsString| match is_taken(filter, &operand, console) {
+        Ok(is_taken) => is_taken.then_some(Ok(operand)),
+        Err(error) => Some(Err(error)),
+    };
+    operands.into_iter().filter_map(taken).collect()
 }
 
 /// Returns `true` if the filter, if there is one, does not exclude an operand itself.

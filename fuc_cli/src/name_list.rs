@@ -7,6 +7,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 
@@ -58,6 +59,29 @@ impl ListFile {
             failures: 0,
             has_ended: false,
         })
+    }
+}
+
+/// Names in one block of memory, because a list may hold millions.
+#[derive(Clone, Debug, Default)]
+pub struct Names(Vec<u8>);
+
+impl Names {
+    /// Returns the names in order.
+    pub fn iter(&self) -> impl Iterator<Item = PathBuf> {
+        let names = self.0.split_inclusive(|&byte| byte == 0);
+        names.map(|name| OsStr::from_bytes(&name[..name.len() - 1]).into())
+    }
+}
+
+impl FromIterator<OsString> for Names {
+    fn from_iter<I: IntoIterator<Item = OsString>>(names: I) -> Self {
+        let mut all = Vec::new();
+        for name in names {
+            all.extend_from_slice(name.as_bytes());
+            all.push(0);
+        }
+        Self(all)
     }
 }
 

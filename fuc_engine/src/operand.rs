@@ -85,38 +85,39 @@ fn is_one_name(name: &[u8]) -> bool {
 /// a slash at its end may be a symlink to any directory, so it is a run of its own.
 ///
 /// The runs are processed one after the other. So operands that could affect the same
-/// file take effect in their order.
+/// file take effect in their order. `may_be_repeated` says by an index whether another operand may have the same last
+/// component.
 pub(crate) fn independent_runs<'a>(
     operands: impl IntoIterator<Item = &'a CStr>,
+    may_be_repeated: impl Fn(u32) -> bool,
 ) -> Vec<Range<u32>> {
-    let operands: Vec<_> = operands
-        .into_iter()
-        .map(|path| match path.to_bytes() {
+    let mut runs = Vec::new();
+    let mut run = 0..0;
+    let mut first = (&b""[..], &b""[..]);
+    let mut names = HashSet::default();
+    for path in operands {
+        let (dir, name) = match path.to_bytes() {
             path if path.ends_with(b"/") => (path, &b""[..]),
             path => split(path),
-        })
-        .collect();
-    let mut runs = Vec::new();
-    let mut start = 0;
-    let mut names = HashSet::default();
-    for index in 0..operands.len() {
-        let (dir, name) = operands[index];
-        let fits = index > start && operands[start].0 == dir && is_one_name(operands[start].1) && {
+        };
+        let is_neighbour = !run.is_empty() && first.0 == dir;
+        let fits = is_neighbour && is_one_name(first.1) && is_one_name(name) && {
             if names.is_empty() {
                 // The set is created late, because a single operand does not need it.
-                names.insert(operands[start].1);
+                names.insert(first.1);
             }
-            is_one_name(name) && names.insert(name)
+            !may_be_repeated(run.end) || names.insert(name)
         };
-        if !fits && index > start {
-            runs.push(start as u32..index as u32);
-            start = index;
+        if !fits {
+            runs.push(run.clone());
+            run.start = run.end;
+            first = (dir, name);
             names.clear();
         }
+        run.end += 1;
     }
-    if start < operands.len() {
-        runs.push(start as u32..operands.len() as u32);
-    }
+    runs.push(run);
+    runs.retain(|run| !run.is_empty());
     runs
 }
 
@@ -138,7 +139,7 @@ mod tests {
             .iter()
             .map(|path| to_c(Path::new(path)).unwrap())
             .collect();
-        independent_runs(operands.iter().map(|path| &**path))
+        independent_runs(operands.iter().map(|path| &**path), |_| true)
             .into_iter()
             .map(|run| (run.start, run.end))
             .collect()

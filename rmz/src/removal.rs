@@ -67,7 +67,7 @@ fn begin(
         };
     }
     let filter = options.exclusions.filter(console)?;
-    let operands = taken_operands(filter.as_ref(), operands, console)?;
+    let operands: Vec<_> = taken_operands(filter.as_ref(), operands, console)?;
     let asks_once = options.asks_once && !operands.is_empty();
     if asks_once
         && (options.engine.recursive || operands.len() > FEW)

@@ -61,6 +61,7 @@ fn copy(
         ..
     } = request;
     let work = Work::Copy(Box::new(options.engine), dest);
+    let sources = sources.iter().map(OsString::from).collect();
     let order = Order::new(work, sources, filter.as_ref(), options.verbosity, console)?;
     Ok(job::lead(Job {
         order: order.with(all_failures, options.max_rate),

@@ -83,7 +83,7 @@ fn remove(
         operands.extend(&mut names);
         unread_names = names.failures();
     }
-    let operands = taken_operands(filter.as_ref(), operands, console)?;
+    let operands: Vec<_> = taken_operands(filter.as_ref(), operands, console)?;
     options.engine.ask = Ask::Never;
     let threads = options.engine.threads;
     options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));

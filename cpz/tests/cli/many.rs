@@ -189,6 +189,29 @@ fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
 }
 
 #[test]
+fn a_long_list_of_names_takes_little_memory() {
+    const NAMES: u32 = 100_000;
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let mut list = String::new();
+    tree.dir("d");
+    for i in 0..NAMES {
+        let name = format!("s/{i:018}");
+        tree.file(&name, "");
+        list += &name;
+        list.push('\0');
+    }
+    tree.file("list", list);
+    let start = kib_to_run(scratch.path(), &["--version"]);
+    // Vectors that grow take more address space than memory.
+    let kib = start + NAMES * 200 / 1024;
+    let args = ["--threads=1", "--files0-from=list", "d"];
+    within_kib(kib, scratch.path(), &args).assert_success();
+    let copied = std::fs::read_dir(scratch.path().join("d")).unwrap();
+    assert_eq!(copied.count(), NAMES as usize);
+}
+
+#[test]
 fn running_out_of_memory_ends_with_a_message() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());

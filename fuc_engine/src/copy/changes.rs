@@ -102,14 +102,11 @@ fn apart<T>(plan: impl FnOnce() -> T) -> T {
 
 /// Looks at dests.
 impl Changes {
-    /// Returns the changes of a run that copies to these names.
-    pub(super) fn new<'a>(
-        options: &CopyOp<'_>,
-        dest_names: impl ExactSizeIterator<Item = &'a CStr>,
-    ) -> Result<Self, Errno> {
+    /// Returns the changes of a run. Says whether several operands may have one dest.
+    pub(super) fn new(options: &CopyOp<'_>, may_collide: bool) -> Result<Self, Errno> {
         Ok(match options.execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(Plan::new(options, dest_names)?),
+            Execution::DryRun => Self::Planned(Plan::new(options, may_collide)?),
         })
     }
 

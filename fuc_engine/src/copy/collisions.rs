@@ -230,14 +230,14 @@ enum Used {
 #[derive(Default)]
 pub(super) struct UsedNames(Mutex<HashMap<Used, u32>>);
 
-/// Returns `true` if operands may collide: several of them go into one directory.
-fn may_collide(ctx: &Context<'_>) -> bool {
-    ctx.operands.len() >= 2 && ctx.target.is_some()
+/// Returns `true` if an operand may collide with another one in the target.
+fn may_collide(ctx: &Context<'_>, operand: u32) -> bool {
+    ctx.target.is_some() && ctx.operands.may_share_dest(operand)
 }
 
 /// Returns the name of an operand's dest, relative to the target.
 fn dest_name(ctx: &Context<'_>, operand: u32) -> Box<CStr> {
-    ctx.operands[operand as usize].dest_name.clone()
+    ctx.operands.dest_name(operand).into()
 }
 
 impl UsedNames {
@@ -253,7 +253,7 @@ impl UsedNames {
         entry: &Entry<'_>,
         source: &Stat,
     ) -> Result<(), Error> {
-        if !may_collide(ctx) {
+        if !may_collide(ctx, entry.operand) {
             return Ok(());
         }
         let is_directory = sys::is_directory(source);
@@ -281,7 +281,7 @@ impl UsedNames {
 
     /// Notes a directory operand as a source, once its copy was made.
     pub(super) fn note_directory(&self, ctx: &Context<'_>, operand: u32, source: FileId) {
-        if may_collide(ctx) {
+        if may_collide(ctx, operand) {
             let dest = dest_name(ctx, operand);
             self.note(Used::Source(dest, source), operand);
         }
@@ -289,7 +289,7 @@ impl UsedNames {
 
     /// Notes the dest of an operand, once its copy was made.
     pub(super) fn note_dest(&self, ctx: &Context<'_>, entry: &Entry<'_>) {
-        if may_collide(ctx) {
+        if may_collide(ctx, entry.operand) {
             let dest = dest_name(ctx, entry.operand);
             self.note(Used::Dest(dest), entry.operand);
         }
@@ -303,7 +303,7 @@ impl UsedNames {
         entry: &Entry<'_>,
         source: &Stat,
     ) -> Result<(), Failure> {
-        if !may_collide(ctx) || ctx.backup_rule(entry) == Some(Backup::Numbered) {
+        if !may_collide(ctx, entry.operand) || ctx.backup_rule(entry) == Some(Backup::Numbered) {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
@@ -339,7 +339,7 @@ impl UsedNames {
             ctx.backup_rule(entry),
             Some(Backup::Simple | Backup::NumberedIfAny)
         );
-        if !is_replaced || !may_collide(ctx) {
+        if !is_replaced || !may_collide(ctx, entry.operand) {
             return Ok(());
         }
         let dest = dest_name(ctx, entry.operand);
@@ -363,12 +363,9 @@ fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
         stat.ok().map(|stat| FileId::of(&stat))
     };
     let this = entry.source_name;
-    let mut earlier = ctx.operands[..entry.operand as usize].iter();
+    let mut earlier = ctx.operands.sources().take(entry.operand as usize);
     directory(this).is_some_and(|found| {
-        earlier.any(|operand| {
-            let other = &operand.source;
-            name(other) == name(this) && directory(other) == Some(found)
-        })
+        earlier.any(|other| name(other) == name(this) && directory(other) == Some(found))
     })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It builds paths and events, and answers which rules apply to an entry. It copies nothing.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -20,7 +21,7 @@ use super::decide::times::StoredTimes;
 use super::deletions::Deletions;
 use super::durability::Durability;
 use super::facts::{CopyDir, CopyNode, Entry, Symlinks};
-use super::operand::{Bases, DestParent, OpenParent, Operand, open_parent};
+use super::operand::{Bases, DestParent, OpenParent, Operands, open_parent};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use super::writers::Writers;
@@ -77,7 +78,7 @@ pub(super) struct Context<'a> {
     pub(super) bases: Bases<'a>,
     /// The directory that receives the copies; `None`: the dest is an exact path.
     pub(super) target: Option<OwnedFd>,
-    pub(super) operands: Vec<Operand>,
+    pub(super) operands: Operands<'a>,
     /// Several source directories may go to one dest, although no two names are taken for one.
     pub(super) merges_directories: bool,
     pub(super) report: Report<'a>,
@@ -99,8 +100,7 @@ pub(super) struct Context<'a> {
 impl Context<'_> {
     /// Returns how the dest of `entry` is backed up, if it is.
     pub(super) fn backup_rule(&self, entry: &Entry<'_>) -> Option<Backup> {
-        let is_own_backup =
-            entry.is_operand() && self.operands[entry.operand as usize].is_own_backup;
+        let is_own_backup = entry.is_operand() && self.operands.is_own_backup(entry.operand);
         let backup = self.policy.options.rules.backup;
         backup.filter(|_| !is_own_backup)
     }
@@ -139,7 +139,7 @@ impl Context<'_> {
         match entry.node {
             Some(node) => node.state.origin(),
             None => {
-                let parent = self.operands[entry.operand as usize].parent.get();
+                let parent = self.operands.parent(entry.operand);
                 parent.map_or(Origin::Existing, |parent| parent.origin)
             }
         }
@@ -179,8 +179,7 @@ impl Context<'_> {
     /// # Errors
     /// `ESTALE` if another directory is there now.
     pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
-        let operand = &self.operands[operand as usize];
-        match operand.parent.get() {
+        match self.operands.parent(operand) {
             Some(parent) => self.open_parent_again(operand, parent),
             None => Ok(OpenParent::Target(self.target())),
         }
@@ -189,12 +188,16 @@ impl Context<'_> {
     #[cold]
     fn open_parent_again(
         &self,
-        operand: &Operand,
+        operand: u32,
         parent: &DestParent,
     ) -> Result<OpenParent<'_>, Errno> {
-        let dir = self
-            .descriptors
-            .making_room(|| open_parent(&self.policy, self.target(), &operand.dest_name));
+        let dir = self.descriptors.making_room(|| {
+            open_parent(
+                &self.policy,
+                self.target(),
+                self.operands.dest_name(operand),
+            )
+        });
         let dir = self.changes.reopened(dir)?;
         if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
             return Err(Errno::STALE);
@@ -204,14 +207,13 @@ impl Context<'_> {
 
     /// Describes an operand as an entry. `dest_dir` is the directory that its dest is in.
     pub(super) fn operand_entry<'e>(&'e self, index: u32, dest_dir: BorrowedFd<'e>) -> Entry<'e> {
-        let operand = &self.operands[index as usize];
         Entry {
             source_dir: self.bases.source,
-            source_name: &operand.source,
+            source_name: self.operands.source(index),
             dest_dir,
-            dest_name: match operand.dest_path.as_os_str().is_empty() {
+            dest_name: match self.operands.has_empty_dest(index) {
                 true => c"",
-                false => operand.name_in_parent(),
+                false => self.operands.name_in_parent(index),
             },
             kind: FileType::Unknown,
             symlinks: self.policy.symlinks_of_operands(),
@@ -237,7 +239,7 @@ impl Context<'_> {
             (None, Side::Source) => call(self.bases.source, &place.name),
             (None, Side::Dest) => call(
                 self.open_dest_parent(place.operand)?.as_fd(),
-                self.operands[place.operand as usize].name_in_parent(),
+                self.operands.name_in_parent(place.operand),
             ),
         }
     }
@@ -294,15 +296,15 @@ impl Context<'_> {
 /// Opens evicted directories again.
 impl Roots for Context<'_> {
     fn open_operand(&self, index: u32, side: Side) -> Result<Fd, Errno> {
-        let operand = &self.operands[index as usize];
+        let operands = &self.operands;
         match side {
             Side::Source => {
                 let symlinks = self.policy.symlinks_of_operands();
-                sys::open_directory(self.bases.source, &operand.source, symlinks)
+                sys::open_directory(self.bases.source, operands.source(index), symlinks)
             }
             Side::Dest => {
                 let parent = self.open_dest_parent(index)?;
-                let dir = self.open_dest_directory(parent.as_fd(), operand.name_in_parent());
+                let dir = self.open_dest_directory(parent.as_fd(), operands.name_in_parent(index));
                 self.changes.reopened(dir)
             }
         }
@@ -318,16 +320,19 @@ impl Roots for Context<'_> {
 
 /// Builds paths.
 impl Context<'_> {
-    pub(super) fn operand_path(&self, operand: u32, side: Side) -> &Path {
-        let operand = &self.operands[operand as usize];
+    pub(super) fn operand_path(&self, operand: u32, side: Side) -> Cow<'_, Path> {
         match side {
-            Side::Source => Path::new(OsStr::from_bytes(operand.source.to_bytes())),
-            Side::Dest => &operand.dest_path,
+            Side::Source => Cow::Borrowed(self.source_path(operand)),
+            Side::Dest => Cow::Owned(self.operands.dest_path(operand)),
         }
     }
 
+    pub(super) fn source_path(&self, operand: u32) -> &Path {
+        Path::new(OsStr::from_bytes(self.operands.source(operand).to_bytes()))
+    }
+
     pub(super) fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {
-        place.path(self.operand_path(place.operand, side))
+        place.path(&self.operand_path(place.operand, side))
     }
 
     pub(super) fn path(&self, entry: &Entry<'_>, side: Side) -> PathBuf {
@@ -348,8 +353,8 @@ impl Context<'_> {
     ) -> PathBuf {
         let operand = self.operand_path(operand, side);
         match node {
-            Some(node) => node.place.path_of(operand, name),
-            None => operand.to_path_buf(),
+            Some(node) => node.place.path_of(&operand, name),
+            None => operand.into_owned(),
         }
     }
 

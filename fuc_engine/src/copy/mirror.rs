@@ -30,7 +30,7 @@ use super::context::Context;
 use super::decide::mode::Origin;
 use super::deletions::{Deletions, Use};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
-use super::operand::{Operand, ancestry};
+use super::operand::ancestry;
 use super::options::Deletion;
 use crate::error::{Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
@@ -50,8 +50,8 @@ pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
     if ctx.policy.options.delete.is_none() {
         return deletions;
     }
-    for Operand { source, .. } in &ctx.operands {
-        for path in [&**source, &*paths::directory_of(source)] {
+    for source in ctx.operands.sources() {
+        for path in [source, &*paths::directory_of(source)] {
             let opened = sys::open_path_directory(ctx.bases.source, path, Symlinks::Follow);
             if let Ok(dir) = opened {
                 let above = ancestry(dir.as_fd()).into_iter();
@@ -219,9 +219,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
 
     /// Returns `true` if the dest is on another filesystem than that of its operand.
     fn is_elsewhere(&self) -> bool {
-        let root = self.ctx.operands[self.node.place.operand as usize]
-            .root
-            .get();
+        let root = self.ctx.operands.state(self.node.place.operand).root.get();
         let dest = self.node.dir.slot(Side::Dest).identity();
         root.copied().map(Identity::device) != dest.map(Identity::device)
     }
@@ -342,7 +340,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
             name,
             kind,
             above: Above {
-                operand: self.ctx.operand_path(self.node.place.operand, Side::Dest),
+                operand: &self.ctx.operands.dest_path(self.node.place.operand),
                 directory: &self.node.place,
             },
             open: &|| self.ctx.descriptors.making_room(open),
@@ -364,7 +362,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let unfiltered = unfiltered.in_dir(&self.dest).together_with(&options.setup);
         let filter = ctx.settings.filter_of(self.node);
         let filter = filter.filter(|_| !self.deletion.excluded);
-        let operand = ctx.operand_path(place.operand, Side::Dest).to_path_buf();
+        let operand = ctx.operands.dest_path(place.operand);
         let directory = place.path(Path::new(""));
         let has_met_one = Arc::new(AtomicBool::new(false));
         let is_spared = {

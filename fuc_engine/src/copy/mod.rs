@@ -43,7 +43,7 @@
 //! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |
 //! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/divided` | a file of which several engines copy parts |
-//! | `operand` | one operand: its source and where its copy goes; where relative paths are looked up; opens the directories on the way to a dest, one by one |
+//! | `operand` | the operands: their sources and where their copies go; where relative paths are looked up; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `durability` | writes copies to the disk before the run ends |
@@ -191,7 +191,7 @@ impl<'a> CopyOp<'a> {
         dest: &Dest,
         observer: &dyn Observer,
     ) -> Summary {
-        CopyRun::new(self, dest, observer).run(sources.into_iter().collect())
+        CopyRun::new(self, dest, observer).run(sources)
     }
 
     /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.

@@ -1,11 +1,15 @@
-//! One operand of a copy: its source, where its copy goes, and its own state; and where paths of operands are looked up.
+//! The operands of a copy: their sources, where their copies go, and their states; and where paths of operands are looked up.
 //!
 //! With [`CopyOp::parents`](crate::CopyOp::parents), the way from the target to the dest of an operand has several
 //! directories. Each call takes one component, relative to the directory before it. A symbolic link in place of a
 //! directory is followed only if the policy trusts its owner.
 
-use std::ffi::{CStr, CString};
+use std::borrow::Cow;
+use std::ffi::{CStr, CString, OsStr};
+use std::hash::BuildHasher;
+use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -18,106 +22,219 @@ use super::facts::{FileId, Symlinks};
 use super::options::{CopyOp, Dest};
 use super::policy::Policy;
 use crate::error::{Error, Operation};
+use crate::hashing::{HashSet, Seeded};
 use crate::sys::{self, At, Fd, Identity};
 use crate::{node, operand as paths};
 
-pub(super) struct Operand {
-    pub(super) source: Box<CStr>,
-    /// The dest, relative to the target directory if there is one.
-    pub(super) dest_name: Box<CStr>,
-    /// Start of the last component of `dest_name` below a target directory. Otherwise 0: the
-    /// kernel resolves the whole path.
-    leaf: usize,
+/// The operands of a run, each of which has an index. A list of a million names takes about 60 bytes for each.
+pub(super) struct Operands<'a> {
+    dest: &'a Dest,
+    /// The source of each operand, and the name of its dest if that is not the end of the source. A NUL follows each.
+    text: Vec<u8>,
+    operands: Vec<Operand>,
+    /// The hashes of the names of dests, until [`complete`](Self::complete).
+    hashes: Vec<u64>,
+    /// The hashes of names that several dests have.
+    shared: HashSet<u64>,
+}
+
+struct Operand {
+    source: usize,
+    /// The start of the dest's name in the text, from that of the source. It is relative to the target directory if
+    /// there is one.
+    name: u32,
+    is_own_backup: bool,
+    state: OnceLock<Box<OperandState>>,
+}
+
+/// The state of an operand that is a directory, or whose dest is not in the target itself.
+#[derive(Default)]
+pub(super) struct OperandState {
     /// The directory that the dest is in, if it is not the target itself, once it was made.
     pub(super) parent: OnceLock<DestParent>,
-    /// The dest as it is shown to users.
-    pub(super) dest_path: PathBuf,
-    /// `true` if the operand is copied to its own backup. That backup is not backed up again.
-    pub(super) is_own_backup: bool,
     /// The directory that this operand's copy begins with, once it was made.
     pub(super) root: OnceLock<Identity>,
     /// The directory that will have this root, if the root does not exist yet.
     pub(super) above_root: OnceLock<FileId>,
 }
 
-impl Operand {
+impl<'a> Operands<'a> {
+    pub(super) fn new(dest: &'a Dest) -> Self {
+        Self {
+            dest,
+            text: Vec::new(),
+            operands: Vec::new(),
+            hashes: Vec::new(),
+            shared: HashSet::default(),
+        }
+    }
+
+    /// Adds a source. `own_backup` is its dest if it is copied to its own backup.
+    ///
     /// # Errors
     /// A path contains a NUL byte.
-    pub(super) fn new(source: &Path, dest: &Dest, options: &CopyOp<'_>) -> Result<Self, Error> {
+    pub(super) fn push(
+        &mut self,
+        source: &Path,
+        own_backup: Option<PathBuf>,
+        options: &CopyOp<'_>,
+    ) -> Result<(), Error> {
         let unusable = |path: &Path| {
             let path = path.to_path_buf();
             move |errno| Error::failed(Operation::Stat, path, errno)
         };
-        let unusable_dest = |path| move |errno| unusable(path)(errno).at_dest();
         let c_source = paths::to_c(source).map_err(unusable(source))?;
-        let mut leaf = 0;
-        let (dest_name, dest_path) = match dest {
-            Dest::Exactly(path) => {
-                let name = paths::to_c(path).map_err(unusable_dest(path))?;
-                // As in cp, a directory can be copied to the working directory like this.
-                let is_empty = name.is_empty();
-                (if is_empty { c".".into() } else { name }, path.clone())
+        let source = c_source.to_bytes();
+        let name = match (self.dest, &own_backup) {
+            (Dest::Exactly(path), None) | (_, Some(path)) => {
+                let unusable = |errno| unusable(path)(errno).at_dest();
+                Cow::Owned(
+                    paths::to_c(path)
+                        .map_err(unusable)?
+                        .into_c_string()
+                        .into_bytes(),
+                )
             }
-            Dest::Into(target) => {
-                let name = if options.parents {
-                    name_with_parents(&c_source)
-                } else {
-                    name_in_target(&c_source)
-                };
-                let slash = name.to_bytes().iter().rposition(|&byte| byte == b'/');
-                leaf = slash.map_or(0, |slash| slash + 1);
-                // As in cp, the copy of `/` is shown as the target with a slash.
-                let is_root = paths::trim_slashes(c_source.to_bytes()).is_empty();
-                let shown = if is_root { c"" } else { &*name };
-                let path = node::join(target, shown);
-                (name, path)
+            (Dest::Into(_), None) if options.parents => Cow::Borrowed(name_with_parents(source)),
+            (Dest::Into(_), None) => Cow::Borrowed(name_in_target(source)),
+        };
+        let hash = Seeded::default().hash_one(&name);
+        // Whatever is in the target may be the dest of this one.
+        let times = if *name == *b"." { 2 } else { 1 };
+        self.hashes.extend(iter::repeat_n(hash, times));
+        let start = self.text.len();
+        self.text.extend_from_slice(c_source.to_bytes_with_nul());
+        let offset = match source.ends_with(&name) {
+            true => source.len() - name.len(),
+            false => {
+                self.text.extend_from_slice(&name);
+                self.text.push(0);
+                source.len() + 1
             }
         };
-        Ok(Self {
-            source: c_source,
-            leaf,
-            parent: OnceLock::new(),
-            dest_name,
-            dest_path,
-            is_own_backup: false,
-            root: OnceLock::new(),
-            above_root: OnceLock::new(),
-        })
+        self.operands.push(Operand {
+            source: start,
+            name: offset as u32,
+            is_own_backup: own_backup.is_some(),
+            state: OnceLock::new(),
+        });
+        Ok(())
     }
 
-    /// Returns the name of the dest in the directory that it is in.
-    pub(super) fn name_in_parent(&self) -> &CStr {
-        let name = &self.dest_name.to_bytes_with_nul()[self.leaf..];
+    /// Finds out which dests have one name, when all operands are there.
+    pub(super) fn complete(&mut self) {
+        let mut hashes = std::mem::take(&mut self.hashes);
+        hashes.sort_unstable();
+        let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
+        self.shared = pairs.map(|pair| pair[0]).collect();
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.operands.len()
+    }
+
+    fn text_at(&self, start: usize) -> &CStr {
+        CStr::from_bytes_until_nul(&self.text[start..]).expect("BUG: a path without its NUL")
+    }
+
+    fn operand(&self, index: u32) -> &Operand {
+        &self.operands[index as usize]
+    }
+
+    pub(super) fn source(&self, index: u32) -> &CStr {
+        self.text_at(self.operand(index).source)
+    }
+
+    pub(super) fn sources(&self) -> impl Iterator<Item = &CStr> {
+        (0..self.len() as u32).map(|index| self.source(index))
+    }
+
+    /// Returns the name of the dest as it was given.
+    fn given_name(&self, index: u32) -> &CStr {
+        let Operand { source, name, .. } = self.operand(index);
+        self.text_at(source + *name as usize)
+    }
+
+    /// Returns `true` if the dest is an empty path, which cp cannot create.
+    pub(super) fn has_empty_dest(&self, index: u32) -> bool {
+        self.given_name(index).is_empty()
+    }
+
+    /// Returns the dest, relative to the target directory if there is one.
+    pub(super) fn dest_name(&self, index: u32) -> &CStr {
+        match self.given_name(index) {
+            // As in cp, a directory can be copied to the working directory like this.
+            name if name.is_empty() => c".",
+            name => name,
+        }
+    }
+
+    /// Returns the name of the dest in the directory that it is in. The kernel resolves the whole path if that is not below
+    /// a target directory.
+    pub(super) fn name_in_parent(&self, index: u32) -> &CStr {
+        let name = self.dest_name(index).to_bytes_with_nul();
+        let slash = match self.dest {
+            Dest::Into(_) => name.iter().rposition(|&byte| byte == b'/'),
+            Dest::Exactly(_) => None,
+        };
+        let name = &name[slash.map_or(0, |slash| slash + 1)..];
         CStr::from_bytes_with_nul(name).expect("BUG: no NUL at the end of a C string")
+    }
+
+    /// Returns the dest as it is shown to users.
+    pub(super) fn dest_path(&self, index: u32) -> PathBuf {
+        let name = self.given_name(index);
+        match self.dest {
+            Dest::Exactly(_) => OsStr::from_bytes(name.to_bytes()).into(),
+            // As in cp, the copy of `/` is shown as the target with a slash.
+            Dest::Into(target) => match paths::trim_slashes(self.source(index).to_bytes()) {
+                b"" => node::join(target, c""),
+                _ => node::join(target, name),
+            },
+        }
+    }
+
+    /// Returns `true` if an operand is copied to its own backup. That backup is not backed up again.
+    pub(super) fn is_own_backup(&self, index: u32) -> bool {
+        self.operand(index).is_own_backup
+    }
+
+    pub(super) fn parent(&self, index: u32) -> Option<&DestParent> {
+        self.operand(index).state.get()?.parent.get()
+    }
+
+    pub(super) fn state(&self, index: u32) -> &OperandState {
+        self.operand(index).state.get_or_init(Box::default)
+    }
+
+    /// Returns `true` if another operand may have the same dest.
+    pub(super) fn may_share_dest(&self, index: u32) -> bool {
+        let name = self.given_name(index).to_bytes();
+        self.have_shared_dests() && self.shared.contains(&Seeded::default().hash_one(name))
+    }
+
+    pub(super) fn have_shared_dests(&self) -> bool {
+        !self.shared.is_empty()
     }
 }
 
 /// Returns the last component of `source`, or `.` for `.`, `..` and `/`, which are merged into
 /// the target itself.
-fn name_in_target(source: &CStr) -> Box<CStr> {
-    let (_, name) = paths::split(source.to_bytes());
-    if name.is_empty() || paths::is_dot_or_dot_dot(name) {
-        return c".".into();
+fn name_in_target(source: &[u8]) -> &[u8] {
+    match paths::split(source).1 {
+        b"" | b"." | b".." => b".",
+        name => name,
     }
-    CString::new(name)
-        .expect("BUG: a NUL within a C string")
-        .into_boxed_c_str()
 }
 
 /// Returns all of `source` except the slashes at both ends: its name below the target if
 /// directories on the way are made too.
-fn name_with_parents(source: &CStr) -> Box<CStr> {
-    let bytes = source.to_bytes();
-    let is_inner = |byte: &u8| *byte != b'/';
-    let (Some(start), Some(last)) = (
-        bytes.iter().position(is_inner),
-        bytes.iter().rposition(is_inner),
-    ) else {
-        return c".".into();
-    };
-    CString::new(&bytes[start..=last])
-        .expect("BUG: a NUL within a C string")
-        .into_boxed_c_str()
+fn name_with_parents(source: &[u8]) -> &[u8] {
+    let start = source.iter().take_while(|&&byte| byte == b'/').count();
+    match paths::trim_slashes(&source[start..]) {
+        b"" => b".",
+        name => name,
+    }
 }
 
 /// The directories in which relative sources and a relative dest are looked up.
@@ -245,8 +362,8 @@ mod tests {
 
     #[test]
     fn a_name_with_parents_keeps_all_but_its_outer_slashes() {
-        assert_eq!(&*name_with_parents(c"//a/./b//c//"), c"a/./b//c");
-        assert_eq!(&*name_with_parents(c"//"), c".");
+        assert_eq!(name_with_parents(b"//a/./b//c//"), b"a/./b//c");
+        assert_eq!(name_with_parents(b"//"), b".");
     }
 
     #[test]

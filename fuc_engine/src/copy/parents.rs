@@ -80,10 +80,11 @@ pub(super) fn make<'c>(
     index: u32,
     made: &mut MadeParents,
 ) -> Result<OpenParent<'c>, Error> {
-    let operand = &ctx.operands[index as usize];
-    let (source, name) = (operand.source.to_bytes(), operand.dest_name.to_bytes());
+    let operands = &ctx.operands;
+    let [source, name] = [operands.source(index), operands.dest_name(index)].map(CStr::to_bytes);
     let lead = source.iter().take_while(|&&byte| byte == b'/').count();
-    let target = operand.dest_path.as_os_str().as_bytes();
+    let target = operands.dest_path(index);
+    let target = target.as_os_str().as_bytes();
     let target = &target[..target.len() - name.len()];
     let mut dir = OpenParent::Target(ctx.target());
     let mut last = None;
@@ -123,7 +124,7 @@ pub(super) fn make<'c>(
             },
         };
         // An operand is begun once per run.
-        let _ = operand.parent.set(parent);
+        let _ = operands.state(index).parent.set(parent);
     }
     Ok(dir)
 }
@@ -234,7 +235,7 @@ fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
 ///
 /// cp looks at each source directory first if it preserves its attributes, unless the dest of the last one exists.
 fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Error> {
-    let name = &ctx.operands[operand as usize].dest_name;
+    let name = ctx.operands.dest_name(operand);
     let end = ends(name.to_bytes()).last()?;
     let last = to_c(&name.to_bytes()[..end]);
     if !ctx.policy.options.preserve.keeps_what_stat_shows()

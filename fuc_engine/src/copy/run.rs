@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use tasks::{CopyTask, Operands};
+use tasks::CopyTask;
 use verifying::Unverified;
 
 use super::changes::Changes;
@@ -37,7 +37,7 @@ use super::large::Room;
 use super::make::hardlink::LinkTable;
 use super::make::{CopyScratch, CopyWorker, directory};
 use super::mirror;
-use super::operand::{Bases, Operand};
+use super::operand::{Bases, Operands};
 use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::policy::Policy;
@@ -47,7 +47,6 @@ use crate::distribute::Part;
 use crate::error::{Error, Operation, Refusal};
 use crate::execution::Execution;
 use crate::failures::Failures;
-use crate::hashing::HashSet;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::operand;
 use crate::report::Report;
@@ -122,7 +121,7 @@ impl<'a> CopyRun<'a> {
                     dest: op.dest_dir,
                 },
                 target: None,
-                operands: Vec::new(),
+                operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
                 failures: Failures::default(),
@@ -173,11 +172,12 @@ impl<'a> CopyRun<'a> {
         stealing.is_some_and(|stealing| stealing.part() == Part::Assistant)
     }
 
-    pub(super) fn run(&mut self, sources: Vec<PathBuf>) -> Summary {
+    pub(super) fn run(&mut self, sources: impl IntoIterator<Item = PathBuf>) -> Summary {
+        let sources = &mut sources.into_iter();
         if let Err(error) = self.prepare(sources) {
             self.report_unprepared(error);
             // An engine that cannot take part still answers the others.
-            self.ctx.operands.clear();
+            self.ctx.operands = Operands::new(self.ctx.dest);
         }
         let runs = self.independent_runs();
         self.meets_names_once = self.meets_names_once(&runs);
@@ -186,7 +186,7 @@ impl<'a> CopyRun<'a> {
             true => one_by_one(self.ctx.operands.len()),
             false => runs,
         };
-        let operands = runs.into_iter().map(Operands::alone);
+        let operands = runs.into_iter().map(tasks::Operands::alone);
         let sharer = self.stealing.as_ref().map(|_| &*self as &dyn Sharer<Self>);
         walk::run(self, sharer, operands.map(CopyTask::Operands));
         mirror::finish(&self.ctx, |node| directory::finish(&self.ctx, node));
@@ -202,7 +202,7 @@ impl<'a> CopyRun<'a> {
     }
 
     /// Opens the target and makes the operands. If this fails, nothing can be copied.
-    fn prepare(&mut self, sources: Vec<PathBuf>) -> Result<(), Error> {
+    fn prepare(&mut self, sources: &mut dyn Iterator<Item = PathBuf>) -> Result<(), Error> {
         let (Dest::Into(path) | Dest::Exactly(path)) = self.ctx.dest;
         let unusable = |errno| Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
         if let Dest::Into(target) = self.ctx.dest {
@@ -215,22 +215,18 @@ impl<'a> CopyRun<'a> {
         for source in sources {
             let (bases, dest) = (self.ctx.bases, self.ctx.dest);
             let own_backup = backup::own_backup(options, bases, dest, &source);
-            match Operand::new(&source, own_backup.as_ref().unwrap_or(dest), options) {
-                Ok(mut operand) => {
-                    operand.is_own_backup = own_backup.is_some();
-                    self.ctx.operands.push(operand);
-                }
-                Err(error) => self.report_unprepared(error),
+            if let Err(error) = self.ctx.operands.push(&source, own_backup, options) {
+                self.report_unprepared(error);
             }
         }
+        self.ctx.operands.complete();
         self.ctx.merges_directories = may_merge(options, &self.ctx.operands);
         let operands = self.ctx.operands.len();
         self.ctx.failures = match self.assists() {
             true => Failures::in_any_order(operands),
             false => Failures::of(operands),
         };
-        let names = self.ctx.operands.iter().map(|operand| &*operand.dest_name);
-        self.ctx.changes = Changes::new(options, names).map_err(unusable)?;
+        self.ctx.changes = Changes::new(options, self.ctx.merges_directories).map_err(unusable)?;
         let is_unsafe = self.ctx.merges_directories || options.rules.backup.is_some();
         if options.delete.is_some() && is_unsafe {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
@@ -252,7 +248,9 @@ impl<'a> CopyRun<'a> {
         match self.ctx.dest {
             // Questions come in the order of the operands.
             Dest::Into(_) if !self.ctx.policy.options.rules.ask => {
-                operand::independent_runs(operands.iter().map(|operand| &*operand.source))
+                operand::independent_runs(operands.sources(), |index| {
+                    operands.may_share_dest(index)
+                })
             }
             Dest::Into(_) | Dest::Exactly(_) => one_by_one(operands.len()),
         }
@@ -272,14 +270,9 @@ impl<'a> CopyRun<'a> {
 
 /// Returns `true` if several directories may be merged: through a link at the dest, or those of several operands, as in
 /// `a/d b/d` or `a/. d`.
-fn may_merge(options: &CopyOp<'_>, operands: &[Operand]) -> bool {
-    let mut names = HashSet::default();
-    let is_shared = |operand: &Operand| {
-        let name = operand.dest_name.to_bytes();
-        name == b"." || !names.insert(name.to_vec())
-    };
+fn may_merge(options: &CopyOp<'_>, operands: &Operands<'_>) -> bool {
     options.rules.follow_links_to_directories
-        || operands.len() > 1 && (options.parents || operands.iter().any(is_shared))
+        || operands.len() > 1 && (options.parents || operands.have_shared_dests())
 }
 
 /// Returns a range for each operand.
@@ -353,7 +346,7 @@ mod tests {
         let dest = Dest::Into(at("d"));
         let failures = Mutex::new(Vec::new());
         let mut run = CopyRun::new(&options, &dest, &failures);
-        let operands = operands.iter().map(|operand| at(operand)).collect();
+        let operands = operands.iter().map(|operand| at(operand));
         assert!(run.run(operands).is_complete(), "{failures:?}");
         run.links.len()
     }
@@ -468,7 +461,7 @@ mod tests {
             let dest = Dest::Exactly(place.path().join(dest));
             let failures = Mutex::new(Vec::new());
             let mut run = CopyRun::new(&options, &dest, &failures);
-            assert!(run.prepare(vec!["s".into()]).is_ok());
+            assert!(run.prepare(&mut ["s".into()].into_iter()).is_ok());
             assert!(run.tuning().enters_early, "{dest:?}");
         }
     }

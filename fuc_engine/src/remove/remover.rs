@@ -150,7 +150,7 @@ impl PlannedRemovals {
     fn new<P: AsRef<Path>>(operands: &[P], others: Others) -> Self {
         let paths = operands.iter().map(|path| operand::to_c(path.as_ref()));
         let operands: Vec<_> = paths.filter_map(Result::ok).collect();
-        let runs = operand::independent_runs(operands.iter().map(|path| &**path));
+        let runs = operand::independent_runs(operands.iter().map(|path| &**path), |_| true);
         // A slash makes the kernel follow a link, which may be below the directory that it leads to.
         let may_meet_again = others == Others::MayFollow
             || runs.len() > 1

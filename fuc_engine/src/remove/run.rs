@@ -122,7 +122,7 @@ impl<'a> Removal<'a> {
         if self.settings.is_in_order || self.context.report.wants_events() {
             return (0..operands.len() as u32).map(|i| i..i + 1).collect();
         }
-        operand::independent_runs(operands.iter().map(|path| &**path))
+        operand::independent_runs(operands.iter().map(|path| &**path), |_| true)
     }
 
     /// Finishes an operand that stays, or lists it again.

@@ -1,9 +1,8 @@
 //! A dry run: what would be at the dests by now, and which calls would be permitted.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,7 +12,7 @@ use rustix::io::Errno;
 use super::{New, Replaces};
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::options::CopyOp;
-use crate::hashing::{HashMap, HashSet};
+use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 
@@ -34,32 +33,15 @@ pub(in crate::copy) struct Plan {
     last_inode: AtomicU64,
 }
 
-/// Returns the entry of the target in which all dests of an operand are. `None`: they may be anywhere in it.
-fn entry_of_target(dest_name: &CStr) -> Option<&OsStr> {
-    let path = Path::new(OsStr::from_bytes(dest_name.to_bytes()));
-    let mut components = path.components();
-    match components.find(|component| *component != Component::CurDir)? {
-        Component::Normal(name) => Some(name),
-        _ => None,
-    }
-}
-
 impl Plan {
-    pub(super) fn new<'a>(
-        options: &CopyOp<'_>,
-        mut dest_names: impl ExactSizeIterator<Item = &'a CStr>,
-    ) -> Result<Self, Errno> {
+    pub(super) fn new(options: &CopyOp<'_>, may_collide: bool) -> Result<Self, Errno> {
         let stand_in = sys::create_in_memory()?;
         let stat = sys::stat_directory(stand_in.as_fd())?;
-        let mut entries = HashSet::default();
-        let collide = dest_names.len() > 1
-            && !dest_names
-                .all(|name| entry_of_target(name).is_some_and(|entry| entries.insert(entry)));
         Ok(Self {
             stand_in: stand_in.into(),
             new_directory: stat.identity,
             changes: Mutex::default(),
-            may_meet_again: collide || options.rules.backup.is_some(),
+            may_meet_again: may_collide || options.rules.backup.is_some(),
             keeps_times: options.preserve.timestamps,
             last_inode: AtomicU64::new(0),
         })

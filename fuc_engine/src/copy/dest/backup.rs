@@ -14,7 +14,7 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -368,7 +368,7 @@ pub(in crate::copy) fn own_backup(
     bases: Bases<'_>,
     dest: &Dest,
     source: &Path,
-) -> Option<Dest> {
+) -> Option<PathBuf> {
     let Dest::Exactly(dest) = dest else {
         return None;
     };
@@ -392,7 +392,7 @@ pub(in crate::copy) fn own_backup(
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
     let backup_path = OsStr::from_bytes(backup.name.to_bytes());
-    (backup.replaces || is_vacant()).then(|| Dest::Exactly(backup_path.into()))
+    (backup.replaces || is_vacant()).then(|| backup_path.into())
 }
 
 #[cfg(test)]

@@ -128,7 +128,7 @@ fn open(
     let dest = directory::make(ctx, place, &stat, purpose, numbers)?;
     if place.parent.is_none() {
         // This cannot fail, because an operand is entered once per run.
-        let _ = ctx.operands[place.operand as usize].root.set(dest.identity);
+        let _ = ctx.operands.state(place.operand).root.set(dest.identity);
     }
     if ctx.changes.is_absent(dest.fd.as_fd()) {
         check_absent(ctx, place, stat.identity);
@@ -215,14 +215,14 @@ fn check_into_itself(
     place: &Place<CopyDir>,
     source: Identity,
 ) -> Result<(), Error> {
-    match ctx.operands[place.operand as usize].root.get() {
+    match ctx.operands.state(place.operand).root.get() {
         Some(root) if root.file() == source.file() => Err(into_itself(ctx, place)),
         _ => Ok(()),
     }
 }
 
 fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
-    let path = |side| ctx.operand_path(place.operand, side).to_path_buf();
+    let path = |side| ctx.operand_path(place.operand, side).into_owned();
     Error::refused(Refusal::IntoItself, path(Side::Source)).with_other(Side::Dest, path(Side::Dest))
 }
 
@@ -230,7 +230,7 @@ fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
 /// `source` is the directory in which it would be listed.
 #[cold]
 fn check_absent(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity) {
-    let operand = &ctx.operands[place.operand as usize];
+    let operand = ctx.operands.state(place.operand);
     if place.parent.is_none() {
         let above = ctx.at(place, Side::Dest, |dir, name| {
             sys::stat(dir, &operand::directory_of(name), Symlinks::Follow)

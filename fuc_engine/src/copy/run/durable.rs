@@ -26,7 +26,7 @@ pub(super) fn begin(ctx: &Context<'_>) -> Result<(), Error> {
         Err(Errno::ACCESS) => Ok(()),
         noted => noted,
     };
-    for index in 0..ctx.operands.len() {
+    for index in 0..ctx.operands.len() as u32 {
         // All operands share one target.
         if index > 0 && ctx.target.is_some() {
             break;
@@ -105,13 +105,13 @@ fn note(durability: &Durability, dir: BorrowedFd<'_>) -> Result<(), Errno> {
 /// path.
 fn with_parent(
     ctx: &Context<'_>,
-    index: usize,
+    index: u32,
     call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
     if let Some(target) = &ctx.target {
         return call(target.as_fd());
     }
-    let directory = operand::directory_of(&ctx.operands[index].dest_name);
+    let directory = operand::directory_of(ctx.operands.dest_name(index));
     match sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow) {
         Ok(dir) => call(dir.as_fd()),
         // Then the dest cannot be created, which is reported elsewhere.
@@ -122,7 +122,7 @@ fn with_parent(
 
 /// Writes the directories to the disk that contain the dests of the operands.
 fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno> {
-    for (index, operand) in ctx.operands.iter().enumerate() {
+    for index in 0..ctx.operands.len() as u32 {
         if index > 0 && ctx.target.is_some() && !ctx.policy.options.parents {
             break;
         }
@@ -130,7 +130,7 @@ fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno>
         if !ctx.policy.options.parents {
             continue;
         }
-        let name = operand.dest_name.to_bytes();
+        let name = ctx.operands.dest_name(index).to_bytes();
         let mut dir = None;
         for end in ends(name) {
             let above = dir.as_ref().map_or(ctx.target(), AsFd::as_fd);

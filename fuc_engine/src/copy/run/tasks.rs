@@ -315,7 +315,7 @@ pub(super) fn with_entry<'a, 's, 'e>(
                 process_or_report(&stored.restore(entry));
             }
             Err(errno) => {
-                let path = ctx.operand_path(stored.operand, Side::Dest).to_path_buf();
+                let path = ctx.operands.dest_path(stored.operand);
                 let error = Error::failed(Operation::Stat, path, errno).at_dest();
                 ctx.fail(stored.operand, error);
             }

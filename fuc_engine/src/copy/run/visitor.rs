@@ -43,7 +43,7 @@ fn is_mount_point(node: &CopyNode) -> bool {
 /// Opens the dest of the first operand, or the directory that it will be made in.
 fn open_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
     ctx.open_operand(0, Side::Dest).or_else(|_| {
-        let directory = operand::directory_of(&ctx.operands[0].dest_name);
+        let directory = operand::directory_of(ctx.operands.dest_name(0));
         sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow)
     })
 }
@@ -86,7 +86,7 @@ impl Visitor for CopyRun<'_> {
         let ctx = &self.ctx;
         let opened = match ctx.target {
             // A dest that is not a directory does not need more workers.
-            None if !ctx.operands.is_empty() => open_dest(ctx).ok(),
+            None if ctx.operands.len() > 0 => open_dest(ctx).ok(),
             // An engine that cannot take part has no operands.
             _ => None,
         };
@@ -100,7 +100,7 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn operand_path(&self, operand: u32) -> &Path {
-        self.ctx.operand_path(operand, Side::Source)
+        self.ctx.source_path(operand)
     }
 
     fn enter(
@@ -272,10 +272,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
             || ctx.open_operand(operand, side),
             || {
                 let parent = ctx.open_dest_parent(operand)?;
-                look_up_again(
-                    parent.as_fd(),
-                    ctx.operands[operand as usize].name_in_parent(),
-                )
+                look_up_again(parent.as_fd(), ctx.operands.name_in_parent(operand))
             },
         )
     }
@@ -302,7 +299,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
     fn reached(&self, top: &CopyNode) {
         if let Some(dest) = top.dir.slot(Side::Dest).identity() {
             // It was set if the operand was reached before.
-            let _ = self.ctx.operands[top.place.operand as usize].root.set(dest);
+            let _ = self.ctx.operands.state(top.place.operand).root.set(dest);
         }
     }
 
@@ -334,7 +331,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         for sys::Entry { name, .. } in names.entries() {
             let path = |side| {
                 let operand = self.ctx.operand_path(node.place.operand, side);
-                node.place.path_of(operand, name)
+                node.place.path_of(&operand, name)
             };
             let error = links_lost(path(Side::Source), path(Side::Dest));
             self.ctx.fail(node.place.operand, error);
@@ -384,16 +381,19 @@ fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
 /// Finds the directory that the dest of an operand is in, after the leader has made it.
 fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
     let ctx = &run.ctx;
-    let operand = &ctx.operands[operand as usize];
-    if operand.parent.get().is_some() {
+    if ctx.operands.parent(operand).is_some() {
         return Ok(());
     }
     let dir = ctx
         .descriptors
-        .making_room(|| open_parent(&ctx.policy, ctx.target(), &operand.dest_name))?;
+        .making_room(|| open_parent(&ctx.policy, ctx.target(), ctx.operands.dest_name(operand)))?;
     let identity = sys::stat_directory(dir.as_fd())?.identity;
     // Only the leader copies entries to this directory itself, and must know whether this run has made it.
     let origin = Origin::Existing;
-    let _ = operand.parent.set(DestParent { identity, origin });
+    let _ = ctx
+        .operands
+        .state(operand)
+        .parent
+        .set(DestParent { identity, origin });
     Ok(())
 }
