@@ -136,10 +136,10 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// Makes the row of `--help`.
+    /// Makes the row of `--help`. Its short form is ours.
     #[must_use]
     pub const fn help() -> Self {
-        Self::row(Meaning::Help, "", "help", "display this help and exit")
+        Self::row(Meaning::Help, "h", "help", "display this help and exit")
     }
 
     /// Makes the row of `--version`.
@@ -279,6 +279,14 @@ impl<I: Copy> Flag<I> {
             listing: Listing::Shown,
             in_config: InConfig::Allowed,
             help,
+        }
+    }
+
+    /// Returns the letters by which a command of this personality knows the flag.
+    fn shorts_of(&self, personality: Personality) -> &'static str {
+        match (self.meaning, personality) {
+            (Meaning::Help, Personality::Strict) => "",
+            _ => self.shorts,
         }
     }
 

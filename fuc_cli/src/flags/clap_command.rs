@@ -44,7 +44,7 @@ impl<I: Copy> Table<I> {
             .disable_help_flag(true)
             .disable_version_flag(true)
             .args_override_self(true)
-            .args(main_spellings.map(|flag| self.arg(flag)))
+            .args(main_spellings.map(|flag| self.arg(flag, personality)))
             .arg(self.operands_arg())
     }
 
@@ -57,7 +57,7 @@ impl<I: Copy> Table<I> {
             .value_hint(ValueHint::AnyPath)
     }
 
-    fn arg(&self, flag: &Flag<I>) -> Arg {
+    fn arg(&self, flag: &Flag<I>, personality: Personality) -> Arg {
         let mut arg = Arg::new(id(flag))
             .help(flag.help.replace('\n', " "))
             .hide(flag.listing == Listing::Hidden);
@@ -67,7 +67,7 @@ impl<I: Copy> Table<I> {
         if !flag.long.is_empty() {
             arg = arg.long(flag.long);
         }
-        let mut shorts = flag.shorts.chars();
+        let mut shorts = flag.shorts_of(personality).chars();
         if let Some(short) = shorts.next() {
             arg = arg.short(short).visible_short_aliases(shorts);
         }

@@ -23,26 +23,27 @@ impl<I: Copy> Table<I> {
             lead = "  or:  ";
         }
         text.extend_from_slice(self.about.as_bytes());
-        self.push_flags(&mut text, Origin::Gnu);
+        self.push_flags(&mut text, Origin::Gnu, personality);
         if personality == Personality::Extended {
             text.extend_from_slice(b"\nExtensions, which cannot be abbreviated:\n");
-            self.push_flags(&mut text, Origin::Extension);
+            self.push_flags(&mut text, Origin::Extension, personality);
         }
         text.extend_from_slice(self.notes.as_bytes());
         text
     }
 
-    fn push_flags(&self, text: &mut Vec<u8>, origin: Origin) {
+    fn push_flags(&self, text: &mut Vec<u8>, origin: Origin, personality: Personality) {
         let shown = |flag: &&Flag<I>| flag.origin == origin && flag.listing == Listing::Shown;
         for flag in self.flags.iter().filter(shown) {
-            text.extend_from_slice(entry(flag).as_bytes());
+            text.extend_from_slice(entry(flag, personality).as_bytes());
         }
     }
 }
 
-fn entry<I>(flag: &Flag<I>) -> String {
+fn entry<I: Copy>(flag: &Flag<I>, personality: Personality) -> String {
     let mut entry = String::from("  ");
-    for short in flag.shorts.chars() {
+    let shorts = flag.shorts_of(personality);
+    for short in shorts.chars() {
         entry.push('-');
         entry.push(short);
         entry.push_str(", ");
@@ -50,7 +51,7 @@ fn entry<I>(flag: &Flag<I>) -> String {
     if flag.long.is_empty() {
         entry.truncate(entry.len() - 2);
     } else {
-        if flag.shorts.is_empty() {
+        if shorts.is_empty() {
             entry.push_str("    ");
         }
         entry.push_str("--");

@@ -215,11 +215,9 @@ impl<I: Copy> Scanner<'_, I> {
 
     fn read_bundle(&mut self, letters: &[u8]) -> Result<(), Stop> {
         for (index, &letter) in letters.iter().enumerate() {
+            let shorts = |flag: &&Flag<I>| flag.shorts_of(self.personality).as_bytes();
             let mut flags = self.flags.iter();
-            let Some(flag) = flags.find(|flag| flag.shorts.as_bytes().contains(&letter)) else {
-                if letter == b'h' && self.personality == Personality::Extended {
-                    return Err(Stop::Help);
-                }
+            let Some(flag) = flags.find(|flag| shorts(flag).contains(&letter)) else {
                 return Err(UsageError::unknown_short(letter).into());
             };
             match flag.value {

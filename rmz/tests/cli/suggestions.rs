@@ -5,7 +5,7 @@ use std::process::Command;
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount},
-    run::{Outcome, Run, Status},
+    run::{Link, Outcome, Run, Status},
     tree::{Scratch, Tree},
 };
 
@@ -113,7 +113,11 @@ fn a_value_that_is_not_attached_is_not_an_operand() {
 fn the_letter_h_asks_for_help_unless_the_command_is_called_rm() {
     let help = |option| Run::new(RMZ).arg(option).output().stdout_text();
     assert_eq!(help("-vh"), help("--help"));
+    assert!(help("--help").contains("\n  -h, --help "));
     RM.check_strict(["-h"], |_| {});
+    let rm = Link::named("rm", RMZ);
+    let strict = Run::new(rm.path()).arg("--help").output().stdout_text();
+    assert!(strict.contains("\n      --help "), "{strict}");
 }
 
 #[test]
