@@ -320,7 +320,7 @@ impl Wording<'_> {
             ),
             Refusal::CannotMirror => self.around_path(
                 "cannot delete in ",
-                ": a source is in it, or several sources are copied to one directory",
+                ": a source is in it, several sources are copied to it, or it is unclear which names are copies",
             ),
             Refusal::MountPoint | Refusal::OtherFilesystem => self.elsewhere(),
             Refusal::SourceReplaced => {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, UNIX_EPOCH};
 
 use testkit::or_skip;
-use testkit::probe::{Errno, FuseMount, Habits, NOBODY, Names, is_root};
+use testkit::probe::{Errno, FuseMount, Habits, NOBODY, Names, Numbering, is_root};
 use testkit::run::{Outcome, Run, Status, as_done};
 use testkit::skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -236,7 +236,7 @@ fn refuses_dests_that_are_no_mirrors_and_deletes_nothing() {
     };
     let no_mirror = |dest: &str| {
         format!(
-            "cpz: cannot delete in '{dest}': a source is in it, or several sources are copied to one directory\n"
+            "cpz: cannot delete in '{dest}': a source is in it, several sources are copied to it, or it is unclear which names are copies\n"
         )
     };
     let exclusive = "cpz: --delete is mutually exclusive with -i, --backup, --keep-directory-symlink and \
@@ -375,7 +375,7 @@ fn what_was_copied_through_a_link_is_not_deleted() {
             };
             let said = ["d", "d/both", "d/m"].map(|dest| {
                 format!(
-                    "cpz: cannot delete in '{dest}': a source is in it, or several sources are copied to one directory"
+                    "cpz: cannot delete in '{dest}': a source is in it, several sources are copied to it, or it is unclear which names are copies"
                 )
             });
             assert_eq!(sorted(&real), said, "{row}");
@@ -590,6 +590,12 @@ fn with_one_file_system_nothing_is_deleted_on_another_one() {
 
 #[test]
 fn a_copy_that_is_listed_by_another_name_stays() {
+    const NUMBERINGS: [Numbering; 4] = [
+        Numbering::True,
+        Numbering::Lasting,
+        Numbering::Fresh,
+        Numbering::Equal,
+    ];
     for (names, source, stored) in [
         (Names::LowerCase, "Data", "data"),
         (Names::Cut(9), "data-long-one", "data-long"),
@@ -599,24 +605,59 @@ fn a_copy_that_is_listed_by_another_name_stays() {
             tree.file(format!("s/{source}"), "content")
                 .file("s/Sub/Inner", "");
         });
-        let place = or_skip!(FuseMount::with(Habits {
-            names,
-            ..Habits::default()
-        }));
-        let dest = place.path().join("d");
-        fs::create_dir_all(dest.join("old/sub")).unwrap();
-        fs::write(dest.join("gone"), "").unwrap();
-        let dest = dest.display().to_string();
-        for _ in 0..2 {
-            succeeds(&scratch, &["-rT", "--delete", "s", &dest]);
-            let stored_at = place.stored().join("d");
-            assert_eq!(
-                fs::read(stored_at.join(stored)).unwrap(),
-                b"content",
-                "{names:?}"
-            );
-            assert!(!stored_at.join("gone").exists() && !stored_at.join("old").exists());
-            assert_eq!(fs::read_dir(&stored_at).unwrap().count(), 2, "{names:?}");
+        for numbering in NUMBERINGS {
+            let place = or_skip!(FuseMount::with(Habits {
+                names,
+                numbering,
+                ..Habits::default()
+            }));
+            let dest = place.path().join("d");
+            fs::create_dir_all(dest.join("old/sub")).unwrap();
+            fs::write(dest.join("gone"), "").unwrap();
+            let dest = dest.display().to_string();
+            for _ in 0..2 {
+                // If it is unclear which name is the copy, nothing is deleted.
+                let outcome = copy(&scratch, &["-rT", "--delete", "s", &dest]);
+                let stored_at = place.stored().join("d");
+                let name = format!("{names:?} {numbering:?} {outcome}");
+                let content = fs::read(stored_at.join(stored)).unwrap();
+                assert_eq!(content, b"content", "{name}");
+                let is_clear = numbering == Numbering::True || names == Names::LowerCase;
+                assert!(!is_clear || outcome.status == Status::Exit(0), "{name}");
+                let left = stored_at.join("gone").exists();
+                assert_eq!(left, outcome.status != Status::Exit(0), "{name}");
+                let count = fs::read_dir(&stored_at).unwrap().count();
+                assert_eq!(count, if left { 4 } else { 2 }, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn directories_that_the_dest_takes_for_one_do_not_delete_the_copies_of_each_other() {
+    let scratch = built(|tree| {
+        tree.file("s/Foo/a", "").file("s/foo/b", "");
+    });
+    for numbering in [Numbering::True, Numbering::Lasting] {
+        for _ in 0..4 {
+            let place = or_skip!(FuseMount::with(Habits {
+                names: Names::LowerCase,
+                numbering,
+                ..Habits::default()
+            }));
+            Tree::at(place.stored()).file("d/foo/old", "");
+            let dest = place.path().join("d").display().to_string();
+            let outcome = copy(&scratch, &["-rT", "--delete", "s", &dest]);
+            assert_eq!(outcome.status, Status::Exit(1), "{numbering:?} {outcome}");
+            let stored = place.stored().join("d/foo");
+            let said = complaint(&outcome);
+            for (directory, file) in [("Foo", "a"), ("foo", "b")] {
+                let refused = format!("overwrite just-created '{dest}/{directory}'");
+                assert!(
+                    stored.join(file).exists() || said.contains(&refused),
+                    "{numbering:?} {file} {outcome}"
+                );
+            }
         }
     }
 }

@@ -106,7 +106,7 @@ pub(super) fn reserve_name<'c>(ctx: &'c Context<'_>, entry: &Entry<'_>) -> Optio
 
 /// Returns what is left of a name on every filesystem: ASCII letters without their case, digits, and ideographs, of a part
 /// that no filesystem in use cuts off. Letters that a mark follows are left out, because they may be one character.
-fn folded(name: &CStr) -> String {
+pub(super) fn folded(name: &CStr) -> String {
     const LONGEST: usize = 64;
     let name = name.to_string_lossy();
     let mut chars = name.chars().peekable();

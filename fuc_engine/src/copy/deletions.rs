@@ -1,12 +1,13 @@
 //! The state of the deletions of a run.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustix::io::Errno;
 
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
+use crate::sync::lock;
 
 // The counters are Relaxed: they publish nothing, and the totals are read after the threads have ended.
 #[derive(Default)]
@@ -23,7 +24,7 @@ pub(super) struct Deletions {
 
 impl Deletions {
     pub(super) fn put_off(&self) -> MutexGuard<'_, Option<Vec<CopyNode>>> {
-        self.put_off.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.put_off)
     }
 }
 
@@ -41,7 +42,7 @@ pub(super) struct InUse(Mutex<HashMap<FileId, Use>>);
 
 impl InUse {
     pub(super) fn lock(&self) -> MutexGuard<'_, HashMap<FileId, Use>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Returns `true` if this must not be deleted, or could not be looked at.

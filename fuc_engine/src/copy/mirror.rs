@@ -25,7 +25,6 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::collisions::{has_other_spelling, is_node_native};
 use super::context::Context;
 use super::decide::mode::Origin;
 use super::deletions::{Deletions, Use};
@@ -38,8 +37,9 @@ use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
-use crate::sys::{self, Entry as Listed, Fd, Identity, Listing, Stat};
-use crate::walk;
+use crate::sys::{self, Fd, Identity, Listing, Stat};
+
+mod names;
 
 /// Bytes of a listing buffer, which holds about 1,000 short names.
 const BUFFER_BYTES: usize = 32 << 10;
@@ -161,7 +161,7 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
         return false;
     }
     // It may be the copy of another source.
-    let names = mirror.without_copies(iter::once(name.to_owned()));
+    let names = mirror.without_copies(vec![name.to_owned()], &mut None);
     let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
     let is_real = ctx.changes.are_visible();
     if !is_removed || is_real && sys::stat(dir, name, Symlinks::NoFollow).is_ok() {
@@ -236,8 +236,9 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let listed = self.list(self.dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut broken_off = Ok(());
+        let mut aliases = None;
         let extraneous = iter::from_fn(|| {
-            let found = self.look_through(&mut buffer, listed.as_fd());
+            let found = self.look_through(&mut buffer, listed.as_fd(), &mut aliases);
             found.map_err(|errno| broken_off = Err(errno)).ok()?
         });
         let mut extraneous = extraneous.flatten().peekable();
@@ -247,105 +248,17 @@ impl<'m, 'a> Mirror<'m, 'a> {
                 return Ok(ControlFlow::Break(()));
             }
             match self.is_behind_link() {
-                true => self
-                    .ctx
-                    .fail(self.node.place.operand, cannot_mirror(self.ctx, self.node)),
+                true => self.refuse(),
                 false => drop(self.remove(extraneous, Extent::Taken)),
             }
         }
         broken_off.map(ControlFlow::Continue)
     }
 
-    /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
-    fn look_through(
-        &self,
-        buffer: &mut Listing,
-        listed: BorrowedFd<'_>,
-    ) -> Result<Option<Vec<CString>>, Errno> {
-        if !buffer.fill(listed)? || self.ctx.report.must_stop() {
-            return Ok(None);
-        }
-        let extraneous = buffer.entries().filter(|entry| self.is_extraneous(*entry));
-        let names = self.without_copies(extraneous.map(|entry| entry.name.to_owned()))?;
-        Ok(Some(names))
-    }
-
-    /// Returns those names that lead to the copy of no source. A copy may be listed by another name than that of its source.
-    fn without_copies(&self, names: impl Iterator<Item = CString>) -> Result<Vec<CString>, Errno> {
-        let mut names: Vec<_> = names.map(|name| (self.own_id(&name), name)).collect();
-        if names.iter().any(|(id, _)| id.is_some()) {
-            let listed = self.list(self.source)?;
-            let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-            while buffer.fill(listed.as_fd())? {
-                for Listed { name: source, .. } in buffer.entries() {
-                    let copy = self.id(source);
-                    names.retain(|(id, name)| id.is_none() || *id != copy || **name == *source);
-                }
-            }
-        }
-        Ok(names.into_iter().map(|(_, name)| name).collect())
-    }
-
-    fn id(&self, name: &CStr) -> Option<FileId> {
-        let stat = sys::stat(self.dest, name, Symlinks::NoFollow);
-        stat.ok().map(|stat| FileId::of(&stat))
-    }
-
-    /// Returns the id of an entry of the dest, if another name may lead to the same entry.
-    fn own_id(&self, name: &CStr) -> Option<FileId> {
-        let stat = sys::stat(self.dest, name, Symlinks::NoFollow).ok()?;
-        let is_directory = sys::file_type(&stat) == FileType::Directory;
-        let has_aliases = match is_node_native(self.ctx, self.node, self.dest) {
-            true => false,
-            false => is_directory || stat.st_nlink == 1,
-        };
-        let has_aliases = has_aliases || has_other_spelling(self.dest, name);
-        has_aliases.then(|| FileId::of(&stat))
-    }
-
-    fn is_extraneous(&self, entry: Listed<'_>) -> bool {
-        // If another process has removed the source directory, all names are missing for that reason.
-        let is_there = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
-        let is_missing = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
-            Ok(_) => false,
-            Err(Errno::NOENT) if is_there() => true,
-            Err(errno) => {
-                let path = self.path(Side::Source, entry.name);
-                let error = Error::failed(Operation::Stat, path, errno);
-                self.ctx.fail(self.node.place.operand, error);
-                // The directory may be missing in that of its parent, too.
-                if let Some(parent) = &self.node.place.parent {
-                    parent.state.note_incomplete();
-                }
-                return false;
-            }
-        };
-        let is_taken = || {
-            let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
-            self.is_taken(entry.name, kind)
-        };
-        match self.deletion.excluded {
-            true => is_missing || !is_taken(),
-            false => is_missing && is_taken(),
-        }
-    }
-
-    /// Returns `true` if the filter takes an entry of the dest.
-    fn is_taken(&self, name: &CStr, kind: FileType) -> bool {
-        let Some(filter) = self.ctx.settings.filter_of(self.node) else {
-            return true;
-        };
-        let open = || sys::open_path(self.dest, name, Symlinks::NoFollow);
-        let verdict = filter.verdict(&Candidate {
-            name,
-            kind,
-            above: Above {
-                operand: &self.ctx.operands.dest_path(self.node.place.operand),
-                directory: &self.node.place,
-            },
-            open: &|| self.ctx.descriptors.making_room(open),
-        });
-        verdict == Verdict::Take
+    /// Reports that nothing is deleted here.
+    fn refuse(&self) {
+        let error = cannot_mirror(self.ctx, self.node);
+        self.ctx.fail(self.node.place.operand, error);
     }
 
     /// Removes names from the dest. Returns `true` if nothing has failed.
@@ -402,7 +315,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let removed = removal.run(permitted, self);
         ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
         if has_met_one.load(Relaxed) {
-            ctx.fail(place.operand, cannot_mirror(ctx, self.node));
+            self.refuse();
             return false;
         }
         // If the removal was cancelled, so was the copy.

@@ -1,0 +1,178 @@
+//! Finds the names in a dest directory that its source does not have.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::{BUFFER_BYTES, Mirror};
+use crate::copy::collisions::{folded, has_other_spelling, is_node_native};
+use crate::copy::facts::{FileId, Symlinks};
+use crate::error::{Error, Operation};
+use crate::filter::{Above, Candidate, Verdict};
+use crate::hashing::HashSet;
+use crate::node::Side;
+use crate::sys::{self, Entry as Listed, Listing};
+use crate::walk;
+
+impl Mirror<'_, '_> {
+    /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
+    pub(super) fn look_through(
+        &self,
+        buffer: &mut Listing,
+        listed: BorrowedFd<'_>,
+        aliases: &mut Option<HashSet<CString>>,
+    ) -> Result<Option<Vec<CString>>, Errno> {
+        if !buffer.fill(listed)? || self.ctx.report.must_stop() {
+            return Ok(None);
+        }
+        let extraneous = buffer.entries().filter(|entry| self.is_extraneous(*entry));
+        let names = extraneous.map(|entry| entry.name.to_owned()).collect();
+        self.without_copies(names, aliases).map(Some)
+    }
+
+    /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. If they cannot be found
+    /// out, reports that, and leaves out all names.
+    pub(super) fn without_copies(
+        &self,
+        mut names: Vec<CString>,
+        aliases: &mut Option<HashSet<CString>>,
+    ) -> Result<Vec<CString>, Errno> {
+        let is_native = is_node_native(self.ctx, self.node, self.dest);
+        let may_be_copy = |name: &CString| !is_native || has_other_spelling(self.dest, name);
+        if aliases.is_none() && names.iter().any(may_be_copy) {
+            let found = match self.has_twin()? {
+                true => None,
+                false => self.aliases()?,
+            };
+            if found.is_none() {
+                self.refuse();
+                names.clear();
+            }
+            *aliases = found;
+        }
+        names.retain(|name| !aliases.as_ref().is_some_and(|found| found.contains(name)));
+        Ok(names)
+    }
+
+    /// Returns the names by which the dest lists copies, as far as their sources have other names. Returns `None` if that is
+    /// unclear.
+    ///
+    /// Not even inode numbers show which names are one: some filesystems make a number for each spelling.
+    fn aliases(&self) -> Result<Option<HashSet<CString>>, Errno> {
+        let listed = self.names(self.dest)?;
+        let hidden = |name: &CString| match listed.contains(name) {
+            true => None,
+            false => self.id(name),
+        };
+        let sources = self.names(self.source)?.into_iter();
+        let hidden = sources.filter_map(|name| Some((hidden(&name)?, name)));
+        let mut hidden: Vec<_> = hidden.collect();
+        let mut aliases = HashSet::default();
+        if hidden.is_empty() {
+            return Ok(Some(aliases));
+        }
+        // Another worker may have copied some since.
+        let listed = self.names(self.dest)?;
+        hidden.retain(|(_, name)| !listed.contains(name));
+        let ids: Vec<_> = listed.iter().map(|name| (self.id(name), name)).collect();
+        for (id, name) in hidden {
+            let mut alike: Vec<_> = ids
+                .iter()
+                .filter(|(listed, _)| *listed == Some(id))
+                .collect();
+            if alike.is_empty() {
+                alike = ids.iter().collect();
+            }
+            if alike.len() > 1 {
+                alike.retain(|(_, listed)| folded(listed) == folded(&name));
+            }
+            let [(_, alias)] = alike[..] else {
+                return Ok(None);
+            };
+            aliases.insert(CString::clone(alias));
+        }
+        Ok(Some(aliases))
+    }
+
+    /// Returns `true` if another source directory beside this one may have the same dest.
+    fn has_twin(&self) -> Result<bool, Errno> {
+        let Some(parent) = &self.node.place.parent else {
+            return Ok(false);
+        };
+        let names = |side| {
+            let dir = self.ctx.descriptors.pin(parent, side, self.ctx)?;
+            self.names(dir.as_fd())
+        };
+        let itself = CString::from(&*self.node.place.name);
+        let kept = folded(&itself);
+        let mut twins = names(Side::Source)?;
+        twins.retain(|name| folded(name) == kept);
+        if twins.len() < 2 {
+            return Ok(false);
+        }
+        let listed = names(Side::Dest)?;
+        Ok(twins.iter().any(|name| !listed.contains(name)))
+    }
+
+    fn names(&self, dir: BorrowedFd<'_>) -> Result<HashSet<CString>, Errno> {
+        let listed = self.list(dir)?;
+        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+        let mut names = HashSet::default();
+        while buffer.fill(listed.as_fd())? {
+            names.extend(buffer.entries().map(|entry| entry.name.to_owned()));
+        }
+        Ok(names)
+    }
+
+    pub(super) fn id(&self, name: &CStr) -> Option<FileId> {
+        let stat = sys::stat(self.dest, name, Symlinks::NoFollow);
+        stat.ok().map(|stat| FileId::of(&stat))
+    }
+
+    fn is_extraneous(&self, entry: Listed<'_>) -> bool {
+        // If another process has removed the source directory, all names are missing for that reason.
+        let is_there = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
+        let is_missing = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
+            Ok(_) => false,
+            Err(Errno::NOENT) if is_there() => true,
+            Err(errno) => {
+                let path = self.path(Side::Source, entry.name);
+                let error = Error::failed(Operation::Stat, path, errno);
+                self.ctx.fail(self.node.place.operand, error);
+                // The directory may be missing in that of its parent, too.
+                if let Some(parent) = &self.node.place.parent {
+                    parent.state.note_incomplete();
+                }
+                return false;
+            }
+        };
+        let is_taken = || {
+            let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
+            self.is_taken(entry.name, kind)
+        };
+        match self.deletion.excluded {
+            true => is_missing || !is_taken(),
+            false => is_missing && is_taken(),
+        }
+    }
+
+    /// Returns `true` if the filter takes an entry of the dest.
+    pub(super) fn is_taken(&self, name: &CStr, kind: FileType) -> bool {
+        let Some(filter) = self.ctx.settings.filter_of(self.node) else {
+            return true;
+        };
+        let open = || sys::open_path(self.dest, name, Symlinks::NoFollow);
+        let verdict = filter.verdict(&Candidate {
+            name,
+            kind,
+            above: Above {
+                operand: &self.ctx.operands.dest_path(self.node.place.operand),
+                directory: &self.node.place,
+            },
+            open: &|| self.ctx.descriptors.making_room(open),
+        });
+        verdict == Verdict::Take
+    }
+}
