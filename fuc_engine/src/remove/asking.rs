@@ -31,7 +31,7 @@ pub(super) enum Asked {
 
 /// The consequence for the parent directory if a name must stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum IfLeft {
+pub(super) enum IfLeft {
     /// The parent and all directories above it stay without another question.
     KeepAncestors,
     /// The user is still asked about the parent, or its removal is tried.
@@ -137,27 +137,28 @@ pub(super) fn prompt_to_try_unread(
     Ok(prompt::before_trying_unread(policy, access, errno))
 }
 
-/// Asks whether to try the removal of a directory that cannot be read.
-pub(super) fn ask_to_try_unread(
-    context: &RemoveContext<'_>,
-    name: Name<'_>,
-    prompt: Result<Prompt, Errno>,
-) -> Answer {
-    ask_and_apply(context, name, prompt, IfLeft::TryParent)
-}
-
 /// Asks whether the directory of `node`, which is empty by now, may be
-/// removed. `dir` is its parent directory.
+/// removed. `dir` is its parent directory. Fails if it is gone.
+#[cold]
 pub(super) fn ask_about_emptied(
     context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
-) -> Answer {
-    if !context.asks || node.state.consent == Consent::ToRemove {
-        return Answer::Yes;
+) -> Result<Answer, Errno> {
+    let name = &node.place.name;
+    if context.remover.is_gone(dir, name) {
+        return Err(Errno::NOENT);
     }
-    let prompt = prompt_to_remove(context, dir, &node.place.name, FileType::Directory);
-    ask_and_apply(context, Name::of(&node.place), prompt, IfLeft::TryParent)
+    if !context.asks || node.state.consent == Consent::ToRemove {
+        return Ok(Answer::Yes);
+    }
+    let prompt = prompt_to_remove(context, dir, name, FileType::Directory);
+    Ok(ask_and_apply(
+        context,
+        Name::of(&node.place),
+        prompt,
+        IfLeft::TryParent,
+    ))
 }
 
 /// Looks at a name that one call removes, and decides about it.
@@ -179,7 +180,7 @@ fn prompt_to_remove(
 }
 
 /// Asks if `prompt` says so. If the name must stay, reports errors and applies `if_left`.
-fn ask_and_apply(
+pub(super) fn ask_and_apply(
     context: &RemoveContext<'_>,
     name: Name<'_>,
     prompt: Result<Prompt, Errno>,

@@ -5,17 +5,18 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::asking::{self, IfLeft};
 use super::context::RemoveContext;
 use super::guards::Safeguards;
 use super::node::{Consent, Name, RemoveNode, RemovePlace};
 use super::prompt::Prompt;
+use super::room;
 use super::unlock::{self, Unlocked};
-use super::{asking, room};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Answer;
 use crate::report::Counted;
-use crate::sys::{self, Fd};
+use crate::sys::{self, Fd, Mount};
 use crate::walk::Purpose;
 
 /// The result of entering a directory.
@@ -153,7 +154,7 @@ fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered
 }
 
 /// Removes a directory that is not entered.
-fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno> {
+pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno> {
     match context.unlocking(name, |dir, name| {
         context.remover.remove_directory(dir, name)
     }) {
@@ -166,7 +167,8 @@ fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno>
     }
 }
 
-fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
+/// Reports that a name stays because of `errno`.
+pub(super) fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
     context.fail_and_keep(name, errno);
     Entered::Left
 }
@@ -210,13 +212,14 @@ fn remove_unread(
     let name = Name::of(place);
     let prompt = asking::prompt_to_try_unread(context, name, unread);
     if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_))) {
-        match guards.is_unopened_on_other_filesystem(context, place) {
+        let mount = context.at(name, Mount::of);
+        match mount.map(|mount| guards.is_other_mount(place.operand, mount)) {
             Ok(false) => {}
             Ok(true) => return skip_other_filesystem(context, name),
             Err(errno) => return left(context, name, errno),
         }
     }
-    if asking::ask_to_try_unread(context, name, prompt) == Answer::No {
+    if asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) == Answer::No {
         return Entered::Left;
     }
     match remove(context, name) {
@@ -316,40 +319,17 @@ fn remove_unless_kept(
     if node.state.is_kept() {
         return Ok(Emptied::Kept);
     }
-    if context.looks_at_entries && ask_about_emptied(context, node, dir)? == Answer::No {
+    if context.looks_at_entries && asking::ask_about_emptied(context, node, dir)? == Answer::No {
         return Ok(Emptied::Declined);
     }
     let remover = &context.remover;
     if !node.state.is_gone()
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
-        unlock_emptied(context, node, errno)?;
+        unlock::retry(context, Name::of(&node.place), errno, |dir, name| {
+            remover.remove_emptied(dir, name, &node.state)
+        })?;
     }
     context.removed_directory(Name::of(&node.place));
     Ok(Emptied::Removed)
-}
-
-/// Asks the user about a directory, if it is still there.
-#[cold]
-fn ask_about_emptied(
-    context: &RemoveContext<'_>,
-    node: &RemoveNode,
-    dir: BorrowedFd<'_>,
-) -> Result<Answer, Errno> {
-    match context.remover.is_gone(dir, &node.place.name) {
-        true => Err(Errno::NOENT),
-        false => Ok(asking::ask_about_emptied(context, node, dir)),
-    }
-}
-
-/// Removes a directory that could not be removed because of `errno`, if it can be unlocked.
-#[cold]
-fn unlock_emptied(
-    context: &RemoveContext<'_>,
-    node: &RemoveNode,
-    errno: Errno,
-) -> Result<(), Errno> {
-    unlock::retry(context, Name::of(&node.place), errno, |dir, name| {
-        context.remover.remove_emptied(dir, name, &node.state)
-    })
 }

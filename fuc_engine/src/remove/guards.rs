@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::node::{Name, RemovePlace};
+use super::node::Name;
 use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, CWD, Identity, Mount, Symlinks};
 
@@ -93,19 +93,6 @@ impl Safeguards {
         }
     }
 
-    /// Notes the filesystem of an operand that another engine has begun, and that is open as `dir`.
-    pub(super) fn reach_operand(
-        &self,
-        context: &RemoveContext<'_>,
-        operand: u32,
-        dir: BorrowedFd<'_>,
-    ) -> Result<(), Errno> {
-        if context.options.one_file_system {
-            self.is_on_other_filesystem(operand, dir)?;
-        }
-        Ok(())
-    }
-
     /// Returns `true` if `dir`, which is an operand or lies below one, is not on the
     /// operand's filesystem. The first call for an operand must be about itself.
     pub(super) fn is_on_other_filesystem(
@@ -116,18 +103,8 @@ impl Safeguards {
         Ok(self.is_other_mount(operand, Mount::of(dir, c"")?))
     }
 
-    /// Does the same as [`is_on_other_filesystem`](Self::is_on_other_filesystem) for a directory that
-    /// cannot be opened.
-    pub(super) fn is_unopened_on_other_filesystem(
-        &self,
-        context: &RemoveContext<'_>,
-        place: &RemovePlace,
-    ) -> Result<bool, Errno> {
-        let mount = context.at(Name::of(place), Mount::of)?;
-        Ok(self.is_other_mount(place.operand, mount))
-    }
-
-    fn is_other_mount(&self, operand: u32, mount: Mount) -> bool {
+    /// Does the same if the mount of the directory is known.
+    pub(super) fn is_other_mount(&self, operand: u32, mount: Mount) -> bool {
         let operands = self.mounts[operand as usize].get_or_init(|| mount);
         !operands.is_same(mount)
     }

@@ -4,7 +4,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::node::{Name, RemovePlace};
+use super::directory::{self, Entered};
+use super::node::Name;
 use super::options::Scope;
 use super::{asking, room};
 use crate::error::Refusal;
@@ -13,23 +14,13 @@ use crate::operand;
 use crate::report::Counted;
 use crate::sys::{self, Symlinks};
 
-/// The result of beginning an operand.
-pub(super) enum Begun {
-    Removed(Counted),
-    /// The operand stays. Any failure has already been reported.
-    Left,
-    /// The operand, of this type, could not be removed because the filesystem is full.
-    NoRoom(FileType, Errno),
-    /// The operand is a directory to enter.
-    Enter(RemovePlace),
-}
-
-/// Removes an operand, unless it is a directory to enter.
-pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun {
+/// Removes an operand. Returns `None` if it is a directory to enter.
+pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
+    let left = |errno| Some(directory::left(context, name, errno));
     if context.remover.is_path_gone(context.base, path) {
-        return left(context, name, Errno::NOENT);
+        return left(Errno::NOENT);
     }
     let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);
     match &looked_at {
@@ -37,19 +28,19 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun 
             return begin_directory(context, operand);
         }
         Ok(_) if context.options.scope == Scope::Contents => {
-            return left(context, name, Errno::NOTDIR);
+            return left(Errno::NOTDIR);
         }
         Err(errno) if context.options.scope == Scope::Contents => {
-            return left(context, name, *errno);
+            return left(*errno);
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
             if asking::ask_about_operand(context, name, kind) == Answer::No {
-                return Begun::Left;
+                return Some(Entered::Left);
             }
         }
         // The user cannot be asked about a name that cannot be looked at.
-        Err(errno) if asking::needs_stat(context) => return left(context, name, *errno),
+        Err(errno) if asking::needs_stat(context) => return left(*errno),
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
@@ -58,66 +49,44 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Begun 
         (Ok(()), looked_at) => {
             context.removed(name);
             let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
-            Begun::Removed(Counted::of(kind))
+            Some(Entered::Removed(Counted::of(kind)))
         }
         (Err(errno), Ok(stat)) if room::is_needed(errno) => {
-            Begun::NoRoom(sys::file_type(&stat), errno)
+            Some(Entered::NoRoom(sys::file_type(&stat), errno))
         }
         // On a read-only filesystem the kernel returns EROFS even for a missing name.
-        (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(context, name, errno),
+        (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(errno),
     }
 }
 
-fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Begun {
-    context.fail_and_keep(name, errno);
-    Begun::Left
-}
-
-fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Begun {
+fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
     let options = context.options;
     let path = &context.operands[operand as usize];
     let name = Name::operand(operand, path);
     let refused = |refusal| {
         context.refuse(name, refusal);
-        Begun::Left
+        Some(Entered::Left)
     };
     match (options.recursive, options.empty_directories) {
         (true, _) => {}
         (false, true) if context.options.scope == Scope::Contents => {
             return refused(Refusal::NotRecursive);
         }
-        (false, true) => return remove_empty(context, name),
+        (false, true) => return Some(remove_empty(context, name)),
         (false, false) => return refused(Refusal::NotRecursive),
     }
     let (_, last) = operand::split(path.to_bytes());
     if context.options.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
-    Begun::Enter(place_of(context, operand))
-}
-
-pub(super) fn place_of(context: &RemoveContext<'_>, operand: u32) -> RemovePlace {
-    RemovePlace {
-        parent: None,
-        name: (&*context.operands[operand as usize]).into(),
-        operand,
-    }
+    None
 }
 
 /// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
 /// checked before.
-fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Begun {
+fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
-        return Begun::Left;
+        return Entered::Left;
     }
-    match context.unlocking(name, |dir, name| {
-        context.remover.remove_directory(dir, name)
-    }) {
-        Ok(()) => {
-            context.removed_directory(name);
-            Begun::Removed(Counted::Directory)
-        }
-        Err(errno) if room::is_needed(errno) => Begun::NoRoom(FileType::Directory, errno),
-        Err(errno) => left(context, name, errno),
-    }
+    directory::remove(context, name).unwrap_or_else(|errno| directory::left(context, name, errno))
 }

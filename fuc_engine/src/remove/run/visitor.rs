@@ -15,7 +15,7 @@ use crate::node::{Node, Side};
 use crate::operand;
 use crate::remove::directory::{self, Emptied};
 use crate::remove::node::{Name, RemoveDir, RemoveNode, RemovePlace, State};
-use crate::remove::operand::{Begun, begin_operand, place_of};
+use crate::remove::operand::begin_operand;
 use crate::remove::room;
 use crate::remove::unlock::Unlocked;
 use crate::report::{Counted, Report};
@@ -186,26 +186,16 @@ impl Visitor for Removal<'_> {
                     break;
                 }
                 self.context.report.publish(&mut worker.scratch.tally);
+                let place = RemovePlace {
+                    parent: None,
+                    name: (&*self.context.operands[operand as usize]).into(),
+                    operand,
+                };
+                let purpose = Purpose::Process { pass: 0 };
                 match begin_operand(&self.context, operand) {
-                    Begun::Removed(counted) => Self::count(counted, worker),
-                    Begun::Left => {}
-                    Begun::NoRoom(kind, errno) => {
-                        let place = place_of(&self.context, operand);
-                        if self
-                            .waiting
-                            .add(&self.context, place, kind, errno)
-                            .is_none()
-                        {
-                            continue;
-                        }
-                    }
-                    Begun::Enter(place) => {
-                        let purpose = Purpose::Process { pass: 0 };
-                        worker.push(Task::Enter { place, purpose }, When::Next);
-                        continue;
-                    }
+                    Some(entered) => _ = self.node_of(entered, place, purpose, worker),
+                    None => worker.push(Task::Enter { place, purpose }, When::Next),
                 }
-                self.context.finish_operand(operand);
             }
         });
     }
@@ -228,8 +218,10 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
 
     fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
         let dir = self.context.open_operand(operand, side)?;
-        self.guards
-            .reach_operand(&self.context, operand, dir.as_fd())?;
+        if self.context.options.one_file_system {
+            // The first call notes the filesystem.
+            self.guards.is_on_other_filesystem(operand, dir.as_fd())?;
+        }
         Ok(dir)
     }
 
