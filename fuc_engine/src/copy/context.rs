@@ -33,7 +33,7 @@ use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::operand as paths;
 use crate::report::Report;
-use crate::sys::{self, Fd, Inode, Stat};
+use crate::sys::{self, Fd, Inode};
 use crate::walk::Settings;
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
@@ -397,36 +397,20 @@ impl Context<'_> {
         self.failures.warn(operand, warning, &self.report);
     }
 
-    /// Counts a source that is not copied because its dest stays.
-    pub(super) fn count_skipped(&self, source: &Stat) {
-        let content = self.policy.options.counted_content();
-        self.report.skipped(content.bytes(source));
-    }
-
     /// Notes that nothing of an operand is left to do.
     #[inline]
     pub(super) fn finish_operand(&self, operand: u32) {
         self.failures.finish(operand, &self.report);
     }
 
-    /// Emits the event of a file whose content was copied.
+    /// Emits the event of a copy, and of the method by which its content was copied.
     #[inline]
-    pub(super) fn emit_content_copied(&self, entry: &Entry<'_>, method: CopyMethod) {
+    pub(super) fn emit_copied(&self, entry: &Entry<'_>, method: Option<CopyMethod>) {
         self.emit(entry, |source, dest, backup| Event::Copied {
             source,
             dest,
             backup,
-            method: self.policy.writes_content.then_some(method),
-        });
-    }
-
-    #[inline]
-    pub(super) fn emit_copied(&self, entry: &Entry<'_>) {
-        self.emit(entry, |source, dest, backup| Event::Copied {
-            source,
-            dest,
-            backup,
-            method: None,
+            method: method.filter(|_| self.policy.writes_content),
         });
     }
 

@@ -28,7 +28,7 @@ pub(super) struct Facts {
     pub(super) links: u64,
     pub(super) bytes: u64,
     /// Times of access, modification and status change, in this order.
-    pub(super) times: [FileTime; 3],
+    pub(super) modified: FileTime,
     /// The number of the device that a special file stands for.
     pub(super) number: Device,
 }
@@ -42,17 +42,13 @@ impl Facts {
             #[allow(clippy::unnecessary_cast)]
             links: stat.st_nlink as u64,
             bytes: stat.st_size as u64,
-            times: sys::times(stat),
+            modified: sys::modified(stat),
             number: stat.st_rdev,
         }
     }
 
     pub(super) fn is_same_file(&self, other: &Self) -> bool {
         self.id == other.id
-    }
-
-    pub(super) fn modified(&self) -> FileTime {
-        self.times[1]
     }
 }
 
@@ -65,7 +61,7 @@ impl Facts {
             kind,
             links: 1,
             bytes: 0,
-            times: [FileTime::START; 3],
+            modified: FileTime::START,
             number: 0,
         }
     }
@@ -78,7 +74,7 @@ pub(super) struct Fingerprint(NonZeroU64);
 
 impl Fingerprint {
     pub(super) fn of(stat: &Stat) -> Self {
-        let [_, modified, _] = sys::times(stat);
+        let modified = sys::modified(stat);
         let owner = (stat.st_uid, stat.st_gid);
         let modified = (modified.seconds, modified.nanoseconds);
         let facts = (stat.st_mode, owner, stat.st_size, modified);

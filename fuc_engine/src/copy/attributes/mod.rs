@@ -96,26 +96,6 @@ pub(super) struct Transfer<'a> {
     pub(super) mode: Option<u32>,
 }
 
-/// Prepares the transfer between two files that are open for their content.
-pub(super) fn between_files<'a>(
-    policy: &Policy<'_>,
-    source: BorrowedFd<'a>,
-    stat: &'a Stat,
-    dest: BorrowedFd<'a>,
-    origin: Origin,
-    dest_acl: DestAcl,
-) -> Transfer<'a> {
-    Transfer {
-        source: Inode::Opened(source),
-        stat,
-        dest: Inode::Opened(dest),
-        dest_acl,
-        times: Times::AccessAndModification,
-        role: Role::Copy,
-        mode: policy.last_mode(stat.st_mode, origin),
-    }
-}
-
 /// Makes an incomplete dest older than its source, so that no later run takes it for complete.
 pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), InodeError> {
     dest.set_modified(sys::modified(source).earlier())

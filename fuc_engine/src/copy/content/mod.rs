@@ -129,19 +129,11 @@ impl Ways {
 }
 
 /// The result of a copy of content.
+#[derive(Default)]
 pub(super) struct Moved {
     /// Bytes moved, holes not counted.
     pub(super) bytes: u64,
     pub(super) method: CopyMethod,
-}
-
-impl Moved {
-    pub(super) fn nothing() -> Self {
-        Self {
-            bytes: 0,
-            method: CopyMethod::default(),
-        }
-    }
 }
 
 /// Says whether a rung copied to the end, or is not possible between these two files.
@@ -400,7 +392,7 @@ impl<'a> ContentCopy<'a> {
                     if is_all && self.source.reports_true_size() {
                         return Ok(Rung::Copied);
                     }
-                    self.report_from(least)?;
+                    self.report(least, None)?;
                 }
                 Err(_) => {
                     self.method.offload = Mechanism::Unsupported;
@@ -424,10 +416,6 @@ impl<'a> ContentCopy<'a> {
     }
 
     /// Reports the bytes that were moved since the last report, if there are at least `least`.
-    fn report_from(&mut self, least: usize) -> Result<(), ContentError> {
-        self.report(least, None)
-    }
-
     fn report(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
         if self.unreported < least as u64 {
             return Ok(());

@@ -110,7 +110,7 @@ impl ContentCopy<'_> {
                     at += bytes as u64;
                     self.writer.note_copied(bytes as u64);
                     self.count_moved(bytes as u64);
-                    self.report_from(1)?;
+                    self.report(1, None)?;
                 }
                 Err(_) => {
                     self.method.offload = Mechanism::Unsupported;

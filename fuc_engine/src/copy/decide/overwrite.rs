@@ -242,7 +242,7 @@ mod tests {
             nanoseconds: 0,
         };
         Facts {
-            times: [time; 3],
+            modified: time,
             ..Facts::example(FileType::RegularFile, 1)
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn is_older(
     timestamps: Timestamps,
     stands_for_source: impl FnOnce() -> bool,
 ) -> bool {
-    dest.modified() < source.modified()
+    dest.modified < source.modified
         && (timestamps == Timestamps::Fresh || !is_copy_in_doubt(dest, source, stands_for_source))
 }
 
@@ -40,8 +40,7 @@ pub(super) fn is_complete(
     targets_are_equal: impl FnOnce() -> bool,
 ) -> bool {
     let has_time = (dest.kind, dest.bytes) == (source.kind, source.bytes)
-        && (dest.modified() == source.modified()
-            || is_copy_in_doubt(dest, source, stands_for_source));
+        && (dest.modified == source.modified || is_copy_in_doubt(dest, source, stands_for_source));
     has_time
         && match source.kind {
             FileType::Symlink => targets_are_equal(),
@@ -58,7 +57,7 @@ fn is_copy_in_doubt(
     stands_for_source: impl FnOnce() -> bool,
 ) -> bool {
     (dest.kind, dest.bytes) == (source.kind, source.bytes)
-        && may_stand_for(dest.modified(), source.modified())
+        && may_stand_for(dest.modified, source.modified)
         && stands_for_source()
 }
 
@@ -376,7 +375,7 @@ mod tests {
 
     fn file(seconds: i64, nanoseconds: u32) -> Facts {
         Facts {
-            times: [at(seconds, nanoseconds); 3],
+            modified: at(seconds, nanoseconds),
             ..Facts::example(FileType::RegularFile, 1)
         }
     }

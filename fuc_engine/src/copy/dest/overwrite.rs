@@ -73,7 +73,7 @@ pub(in crate::copy) fn decide(
                 },
                 ..entry.dest_at()
             };
-            time_stands_for(ctx, at, &dest, source.modified())
+            time_stands_for(ctx, at, &dest, source.modified)
         },
         targets_are_equal: &|| look::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(ctx, entry, &dest),

@@ -21,7 +21,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
-use crate::copy::attributes::{self, AttributeError, Attributes};
+use crate::copy::attributes::{self, AttributeError, Attributes, Role, Times, Transfer};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, Piece, Sink, Source, Ways};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -147,21 +147,19 @@ pub(in crate::copy) fn try_copy_empty(
 
 /// The result of filling a dest.
 pub(in crate::copy) enum Filled {
-    Complete(Completed),
+    /// The dest has all of its content.
+    Complete {
+        moved: Moved,
+        /// The dest is a regular file.
+        is_file: bool,
+        /// Says whether all attributes were set.
+        attributes: Result<(), Failure>,
+    },
     /// The complete dest could not be given its name, so it was dropped. It must be written under its
     /// name.
     Nameless,
     /// The run was cancelled. The incomplete dest was removed if this run had created it.
     Cancelled,
-}
-
-/// A dest with all of its content.
-pub(in crate::copy) struct Completed {
-    pub(in crate::copy) moved: Moved,
-    /// The dest is a regular file.
-    pub(in crate::copy) is_file: bool,
-    /// Says whether all attributes were set.
-    pub(in crate::copy) attributes: Result<(), Failure>,
 }
 
 /// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
@@ -193,7 +191,7 @@ impl<'f> Filling<'f> {
             || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always
         {
-            Ok(Moved::nothing())
+            Ok(Moved::default())
         } else if options.spares_cache {
             let moving = || self.move_past_cache(worker);
             ctx.changes.write(&source.stat, moving)
@@ -306,21 +304,28 @@ impl<'f> Filling<'f> {
         };
         let labelled =
             labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
-        Ok(Filled::Complete(Completed {
+        Ok(Filled::Complete {
             moved,
             is_file,
             attributes: set.map_err(Failure::making).and(labelled),
-        }))
+        })
     }
 
     fn set_attributes(&self) -> Attributes {
         let (policy, origin) = (&self.ctx.policy, self.dest.origin);
-        let (source, dest) = (self.source.fd.as_fd(), self.dest.fd.as_fd());
-        let acl = match origin {
-            Origin::Created => self.ctx.inherited_acl(self.entry),
-            Origin::Existing => DestAcl::Possible,
+        let transfer = Transfer {
+            source: Inode::Opened(self.source.fd.as_fd()),
+            stat: &self.source.stat,
+            dest: Inode::Opened(self.dest.fd.as_fd()),
+            dest_acl: match origin {
+                Origin::Created => self.ctx.inherited_acl(self.entry),
+                Origin::Existing => DestAcl::Possible,
+            },
+            times: Times::AccessAndModification,
+            role: Role::Copy,
+            mode: policy.last_mode(self.source.stat.st_mode, origin),
         };
-        attributes::between_files(policy, source, &self.source.stat, dest, origin, acl).run(policy)
+        transfer.run(policy)
     }
 
     /// Gives a dest the name that it should get when it is complete. Returns `false` if that is not possible.

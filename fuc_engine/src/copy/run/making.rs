@@ -263,18 +263,21 @@ pub(super) fn note_filled<'a>(
         run.room.note_failure(entry, errno.map(Errno::kernel));
     }
     match filled? {
-        Filled::Complete(completed) => {
-            if completed.is_file {
+        Filled::Complete {
+            moved: Moved { bytes, method },
+            is_file,
+            attributes,
+        } => {
+            if is_file {
                 verifying::add(run, entry, &source.stat, worker);
             }
-            completed.attributes?;
-            let Moved { bytes, method } = completed.moved;
+            attributes?;
             count(Counted::File, bytes, worker);
             run.ctx.report.throttle_bytes(bytes);
             if method.reflink == Mechanism::Used {
                 worker.scratch.tally.count_reflinked(bytes);
             }
-            run.ctx.emit_content_copied(entry, method);
+            run.ctx.emit_copied(entry, Some(method));
         }
         Filled::Nameless => return fill_again(copy, source, Naming::AtOnce, worker),
         Filled::Cancelled => backup::restore(&run.ctx, entry),
@@ -289,7 +292,7 @@ pub(super) fn copied<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     count(counted, 0, worker);
-    copy.run.ctx.emit_copied(copy.entry);
+    copy.run.ctx.emit_copied(copy.entry, None);
 }
 
 #[inline]

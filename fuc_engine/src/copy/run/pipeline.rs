@@ -191,7 +191,8 @@ impl<'a> EntryCopy<'_, 'a> {
                 run.used.note_dest(ctx, entry);
             }
         }
-        ctx.count_skipped(source);
+        let content = ctx.policy.options.counted_content();
+        ctx.report.skipped(content.bytes(source));
         if !matches!(kept, Unreplaced::AlreadyThere) {
             ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
         }
@@ -268,7 +269,7 @@ impl<'a> EntryCopy<'_, 'a> {
             && file::try_copy_empty(ctx, entry, scratch)
         {
             making::count(Counted::File, 0, worker);
-            ctx.emit_content_copied(entry, CopyMethod::default());
+            ctx.emit_copied(entry, Some(CopyMethod::default()));
             return Ok(Processed::Handled);
         }
         match file::open_listed(ctx, entry, scratch)? {

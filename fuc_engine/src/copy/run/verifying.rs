@@ -165,11 +165,7 @@ fn compare<'a>(
         symlinks: links_at_dest(ctx.dest_directory_origin(entry)),
         ..entry.dest_at()
     };
-    let source = read(ctx, entry.source_at(), worker).map_err(|(step, errno)| {
-        let operation = match step {
-            Step::Open => Operation::OpenSource,
-            Step::Read => Operation::Read,
-        };
+    let source = read(ctx, entry.source_at(), worker).map_err(|(operation, errno)| {
         Failure::preparing(ctx.source_error(entry, operation, errno))
     })?;
     let copy = read(ctx, dest, worker).map_err(|(_, errno)| {
@@ -201,24 +197,18 @@ fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
     }
 }
 
-/// A step at which a file could not be read.
-enum Step {
-    Open,
-    Read,
-}
-
 /// Reads a file to its end. Accounts for each megabyte.
 fn read<'a>(
     ctx: &Context<'_>,
     at: At<'_>,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<ReadContent, (Step, Errno)> {
-    let mut reader = Reader::open(ctx, at).map_err(|errno| (Step::Open, errno))?;
+) -> Result<ReadContent, (Operation, Errno)> {
+    let mut reader = Reader::open(ctx, at).map_err(|errno| (Operation::OpenSource, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
     let progress = || worker.copied_piece(&ctx.report, 0);
     let content = reader.hash(&mut buffer, progress);
     worker.scratch.own.uncached = buffer;
-    content.map_err(|errno| (Step::Read, errno))
+    content.map_err(|errno| (Operation::Read, errno))
 }
 
 /// Reads a file past the page cache.
