@@ -20,6 +20,18 @@ use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat};
 
 /// Builds errors.
+/// Returns a refusal with the paths of the source and of the dest.
+pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
+    match refusal {
+        Refusal::SameFile | Refusal::IntoItself => {
+            Error::refused(refusal, source).with_other(Side::Dest, dest)
+        }
+        _ => Error::refused(refusal, dest)
+            .at_dest()
+            .with_other(Side::Source, source),
+    }
+}
+
 impl Context<'_> {
     pub(super) fn source_error(
         &self,
@@ -61,14 +73,16 @@ impl Context<'_> {
 
     /// Returns a refusal with both paths, before anything was copied.
     pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
-        let source = self.path(entry, Side::Source);
-        let dest = self.path(entry, Side::Dest);
-        Failure::preparing(match refusal {
-            Refusal::SameFile => Error::refused(refusal, source).with_other(Side::Dest, dest),
-            _ => Error::refused(refusal, dest)
-                .at_dest()
-                .with_other(Side::Source, source),
-        })
+        let paths = [Side::Source, Side::Dest].map(|side| self.path(entry, side));
+        Failure::preparing(refused(refusal, paths))
+    }
+
+    /// Returns a refusal with both paths of a directory.
+    pub(super) fn place_refused(&self, place: &Place<CopyDir>, refusal: Refusal) -> Error {
+        refused(
+            refusal,
+            [Side::Source, Side::Dest].map(|side| self.place_path(place, side)),
+        )
     }
 
     /// Returns a refusal that is about the source alone, before anything was copied.
@@ -88,11 +102,6 @@ impl Context<'_> {
             Side::Source => error,
             Side::Dest => error.at_dest(),
         }
-    }
-
-    pub(super) fn same_directory(&self, place: &Place<CopyDir>) -> Error {
-        Error::refused(Refusal::SameFile, self.place_path(place, Side::Source))
-            .with_other(Side::Dest, self.place_path(place, Side::Dest))
     }
 
     /// Reports the warning about attributes, and returns their error, if there is one.
@@ -212,12 +221,9 @@ pub(super) fn directory_creation(
     }
     let leads_to_source = || look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source);
     if compares_targets(ctx, place) && leads_to_source() {
-        return ctx.same_directory(place);
+        return ctx.place_refused(place, Refusal::SameFile);
     }
-    let dest = ctx.place_path(place, Side::Dest);
-    Error::refused(Refusal::NonDirectoryByDirectory, dest)
-        .at_dest()
-        .with_other(Side::Source, ctx.place_path(place, Side::Source))
+    ctx.place_refused(place, Refusal::NonDirectoryByDirectory)
 }
 
 /// Returns `true` if a source directory is compared with the directory that a link at its dest leads to.
@@ -312,9 +318,7 @@ pub(super) fn cycle(
     };
     if !is_above(Side::Source) {
         if is_above(Side::Dest) {
-            let paths = [Side::Source, Side::Dest].map(|side| ctx.place_path(place, side));
-            let [path, dest] = paths;
-            return Err(Error::refused(Refusal::IntoItself, path).with_other(Side::Dest, dest));
+            return Err(ctx.place_refused(place, Refusal::IntoItself));
         }
         return Ok(());
     }

@@ -20,8 +20,7 @@ use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
 use crate::copy::large::naming::{self, Naming};
 use crate::copy::look::{self, OpenSource};
-use crate::error::{Error, Operation, Refusal};
-use crate::node::Side;
+use crate::error::{Operation, Refusal};
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
 /// Permissions of a new file until it gets those of the file that it replaces.
@@ -303,12 +302,10 @@ fn open_dangling<'c>(
     }
     let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
     if !may_follow || !ctx.policy.options.rules.create_through_links {
-        let (dest, source) = (ctx.path(entry, Side::Dest), ctx.path(entry, Side::Source));
-        let error = Error::refused(Refusal::DanglingDest, dest)
-            .at_dest()
-            .with_other(Side::Source, source);
-        let stage = Stage::AtDanglingDest;
-        return Err(Failure { error, stage });
+        return Err(Failure {
+            stage: Stage::AtDanglingDest,
+            ..ctx.refused(entry, Refusal::DanglingDest)
+        });
     }
     let mode = ctx.policy.creation_mode(source.stat.st_mode);
     let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);

@@ -204,7 +204,7 @@ fn open_to_list(
 fn refuse_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Refused {
     let is_complete = ctx.policy.makes_hard_links();
     Refused {
-        error: (!is_complete).then(|| ctx.same_directory(place)),
+        error: (!is_complete).then(|| ctx.place_refused(place, Refusal::SameFile)),
         unfilled: None,
     }
 }
@@ -223,7 +223,7 @@ fn check_into_itself(
 
 fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
     let path = |side| ctx.operand_path(place.operand, side).into_owned();
-    Error::refused(Refusal::IntoItself, path(Side::Source)).with_other(Side::Dest, path(Side::Dest))
+    diagnose::refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
 /// Reports that an operand would be copied into itself, although its root cannot be met because it does not exist yet:

@@ -4,7 +4,6 @@
 //! engines share the run, one of them is its home, which does that.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 
 use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
@@ -172,8 +171,7 @@ pub(super) fn entrust<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<(), Failure> {
     let Some(node) = entry.node else {
-        let [source, dest] = [Side::Source, Side::Dest].map(|side| run.ctx.path(entry, side));
-        return Err(Failure::preparing(links_lost(source, dest)));
+        return Err(run.ctx.refused(entry, Refusal::HomeNotReached));
     };
     let is_home = run.stealing().is_home_of(node);
     if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
@@ -182,12 +180,6 @@ pub(super) fn entrust<'a>(
     let listed = sys::Entry::new(entry.source_name, entry.kind);
     walk::entrust(run, node, listed, home, worker);
     Ok(())
-}
-
-/// Returns the error of an entry whose home cannot copy it, so that its hard links would be lost.
-pub(super) fn links_lost(source: PathBuf, dest: PathBuf) -> Error {
-    let error = Error::refused(Refusal::HomeNotReached, dest);
-    error.at_dest().with_other(Side::Source, source)
 }
 
 /// Opens the dest and copies the content. Returns the file that was written, if further names of its source may link to

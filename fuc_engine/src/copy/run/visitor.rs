@@ -8,18 +8,18 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::making::links_lost;
 use super::tasks::{self, CopyTask};
 use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
+use crate::copy::diagnose;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Given, Stolen};
-use crate::error::Operation;
+use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
@@ -333,7 +333,8 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
                 let operand = self.ctx.operand_path(node.place.operand, side);
                 node.place.path_of(&operand, name)
             };
-            let error = links_lost(path(Side::Source), path(Side::Dest));
+            let paths = [Side::Source, Side::Dest].map(path);
+            let error = diagnose::refused(Refusal::HomeNotReached, paths);
             self.ctx.fail(node.place.operand, error);
         }
     }
