@@ -54,6 +54,15 @@ fn makes_no_file_with_a_slash_after_it() {
 }
 
 #[test]
+fn replaces_no_dangling_link_with_a_slash_after_it() {
+    for options in ["-f", "-lf", "-sf"] {
+        for source in ["f", "to-old", "a"] {
+            CP.check([options, source, "dangling/"], small);
+        }
+    }
+}
+
+#[test]
 fn copies_into_an_existing_directory() {
     CP.check(["a", "dir"], small);
     CP.check(["f", "dir"], small);

@@ -184,6 +184,7 @@ fn foresees_how_dests_with_unusual_names_fail() {
         ["d", "to-file", ""],
         ["-s", "f", "dangling/"],
         ["-T", "d", "dangling/"],
+        ["-sf", "f", "dangling/"],
         ["--parents", "d/sub/.", "t"],
     ] {
         check_dry_run(CPZ, &args, |tree| {

@@ -296,6 +296,10 @@ impl Changes {
         const TRIES: u32 = 1000;
         let (dir, dest) = (spot.dir, spot.name);
         if let Self::Planned(plan) = self {
+            // Only directories can be renamed to a name with a slash at the end.
+            if dest.to_bytes().ends_with(b"/") {
+                return Err(Errno::NOTDIR);
+            }
             // The name would be replaced, which takes the same permissions.
             plan.unlink(spot.with_path())?;
             return create(dest);

@@ -113,7 +113,17 @@ fn create_or_replace(
     let name = entry.dest_name;
     let created = match create(name) {
         Err(Errno::EXIST) => match clear_dest(ctx, entry, making, None)? {
-            Cleared::Vacant => create(name),
+            Cleared::Vacant => match create(name) {
+                // As cp, rename to a dangling link that is named with a trailing slash.
+                Err(Errno::EXIST)
+                    if ctx.policy.options.force
+                        && making != Making::Special
+                        && name.to_bytes().ends_with(b"/") =>
+                {
+                    ctx.changes.replace(ctx.spot(entry), create)
+                }
+                created => created,
+            },
             Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
             Cleared::ToReplace(removal) => {
                 let replaced = ctx.changes.replace(ctx.spot(entry), create);
