@@ -55,7 +55,7 @@ fn makes_no_file_with_a_slash_after_it() {
 
 #[test]
 fn replaces_no_dangling_link_with_a_slash_after_it() {
-    for options in ["-f", "-lf", "-sf"] {
+    for options in ["-f", "-lf", "-sf", "-b", "-bf"] {
         for source in ["f", "to-old", "a"] {
             CP.check([options, source, "dangling/"], small);
         }

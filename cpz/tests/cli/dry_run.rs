@@ -185,6 +185,7 @@ fn foresees_how_dests_with_unusual_names_fail() {
         ["-s", "f", "dangling/"],
         ["-T", "d", "dangling/"],
         ["-sf", "f", "dangling/"],
+        ["-b", "d", "dangling/"],
         ["--parents", "d/sub/.", "t"],
     ] {
         check_dry_run(CPZ, &args, |tree| {

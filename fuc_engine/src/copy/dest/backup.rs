@@ -119,7 +119,11 @@ pub(in crate::copy) fn replace_by_directory(
     }
     let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
     let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
-    let dest = look(Symlinks::NoFollow).map_err(failed(Operation::Stat))?;
+    let dest = match look(Symlinks::NoFollow) {
+        // It has vanished, or is a dangling link named with a trailing slash.
+        Err(Errno::NOENT) => return Ok(Origin::Existing),
+        seen => seen.map_err(failed(Operation::Stat))?,
+    };
     let leads_to_directory = rules.follow_links_to_directories
         && look(Symlinks::Follow).is_ok_and(|target| sys::is_directory(&target));
     if sys::is_directory(&dest) || leads_to_directory {
