@@ -196,6 +196,23 @@ fn foresees_how_dests_with_unusual_names_fail() {
 }
 
 #[test]
+fn foresees_where_a_link_leads_that_an_earlier_operand_would_make() {
+    for (operands, reason) in [
+        (["to-itself/a", "a"], "cannot stat 't/a': Too many levels"),
+        (
+            ["b", "d/b"],
+            "cannot overwrite directory 't/b' with non-directory 'd/b'",
+        ),
+    ] {
+        let told = check_dry_run(CPZ, &[operands[0], operands[1], "t"], |tree| {
+            tree.file("a", "x").symlink("to-itself/a", "a");
+            tree.file("d/b", "x").symlink("b", "d").dir("t/d");
+        });
+        assert!(told.stderr_text().contains(reason), "{told}");
+    }
+}
+
+#[test]
 fn foresees_that_a_file_cannot_replace_a_directory_that_an_earlier_operand_would_make() {
     check_dry_run(CPZ, &["-b", "d", "d/d", "t"], |tree| {
         tree.file("d/d", "x").dir("t");

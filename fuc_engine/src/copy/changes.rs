@@ -263,7 +263,7 @@ impl Changes {
     /// Notes that a dest was removed, or would have been in a dry run.
     pub(super) fn vacated(&self, spot: Spot<'_, impl DestPath>) {
         if let Self::Planned(plan) = self {
-            plan.note(spot.with_path(), None);
+            plan.vacate(spot.with_path());
         }
     }
 

@@ -17,6 +17,25 @@ use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 
 type Spot<'a> = super::Spot<'a, PathBuf>;
+type Noted = HashMap<PathBuf, Option<Made>>;
+
+/// The most links that lead to one dest.
+const MOST_LINKS: u32 = 40;
+
+/// A dest that would have been made.
+#[derive(Clone)]
+struct Made {
+    stat: Stat,
+    /// The target of a symbolic link, if it is known.
+    target: Option<CString>,
+}
+
+impl From<Stat> for Made {
+    fn from(stat: Stat) -> Self {
+        let target = None;
+        Self { stat, target }
+    }
+}
 
 /// The changes that a dry run has planned.
 pub(in crate::copy) struct Plan {
@@ -25,7 +44,7 @@ pub(in crate::copy) struct Plan {
     new_directory: Identity,
     /// The dests that would have been renamed or unlinked (`None`) by now, and those that would have been
     /// made (`Some`) if a dest may be met a second time.
-    changes: Mutex<HashMap<PathBuf, Option<Stat>>>,
+    changes: Mutex<Noted>,
     /// `true` if a dest may be met a second time: operands collide, or backups are made.
     may_meet_again: bool,
     keeps_times: bool,
@@ -60,7 +79,7 @@ impl Plan {
     /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
     pub(super) fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
         match self.change(spot).flatten() {
-            Some(planned) => Some(sys::file_type(&planned)),
+            Some(planned) => Some(sys::file_type(&planned.stat)),
             None => self.leads_to_new(spot).then_some(FileType::Directory),
         }
     }
@@ -73,23 +92,40 @@ impl Plan {
     /// Returns `true` if the user may write to a dest that exists.
     pub(super) fn may_write(&self, spot: &Spot<'_>) -> bool {
         match self.change(spot).flatten() {
-            Some(made) => may_write(&made),
+            Some(made) => may_write(&made.stat),
             None => sys::may_write(spot.dir, spot.name, Symlinks::Follow) == Ok(true),
         }
     }
 
     /// Looks at a dest as it would be by now.
     pub(super) fn look(&self, spot: &Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
-        match self.change(spot) {
-            Some(Some(stat)) if sys::file_type(&stat) != FileType::Symlink => Ok(stat),
-            Some(Some(stat)) if symlinks == Symlinks::NoFollow => Ok(stat),
-            // The target of a planned link is taken for missing.
-            Some(_) => Err(Errno::NOENT),
-            None => match sys::stat(spot.dir, spot.name, symlinks) {
-                Err(Errno::NOTDIR) if self.leads_to_new(spot) => self.made(New::Directory),
-                Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
-                found => found,
-            },
+        self.look_through(spot, symlinks, MOST_LINKS)
+    }
+
+    fn look_through(&self, spot: &Spot<'_>, symlinks: Symlinks, links: u32) -> Result<Stat, Errno> {
+        let made = match self.change(spot) {
+            Some(made) => made.ok_or(Errno::NOENT)?,
+            None => return self.look_at_present(spot, symlinks),
+        };
+        if symlinks == Symlinks::NoFollow || sys::file_type(&made.stat) != FileType::Symlink {
+            return Ok(made.stat);
+        }
+        let left = links.checked_sub(1).ok_or(Errno::LOOP)?;
+        let target = made.target.ok_or(Errno::NOENT)?;
+        let (directory, _) = operand::split(spot.name.to_bytes());
+        let target = OsStr::from_bytes(target.to_bytes());
+        let name = operand::to_c(&Path::new(OsStr::from_bytes(directory)).join(target))?;
+        let path = spot.path.parent().unwrap_or(&spot.path).join(target);
+        let (name, dir) = (&*name, spot.dir);
+        self.look_through(&Spot { dir, name, path }, symlinks, left)
+    }
+
+    /// Looks at a dest of which nothing is planned.
+    fn look_at_present(&self, spot: &Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+        match sys::stat(spot.dir, spot.name, symlinks) {
+            Err(Errno::NOTDIR) if self.leads_to_new(spot) => Ok(self.made(New::Directory)?.stat),
+            Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
+            found => found,
         }
     }
 
@@ -140,32 +176,34 @@ impl Plan {
     }
 
     /// Returns what a dest would be once it is created.
-    fn made(&self, new: New<'_>) -> Result<Stat, Errno> {
+    fn made(&self, new: New<'_>) -> Result<Made, Errno> {
         let mut invented = sys::stat_open(self.stand_in()?)?;
         // Relaxed: only the numbers count, and they publish nothing.
         invented.st_ino = u64::MAX - self.last_inode.fetch_add(1, Ordering::Relaxed);
         let (source, id) = match new {
             New::Directory => {
                 invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
-                return Ok(invented);
+                return Ok(invented.into());
             }
-            New::HardLink(source) => return stat(source),
+            New::HardLink(source) => return Ok(stat(source)?.into()),
             New::LinkToCopy(source, id) => (source, id),
             New::File(source)
             | New::Copy(source)
             | New::Device(source, ..)
             | New::Symlink(source) => (source, FileId::of(&invented)),
         };
-        let mut made = stat(source)?;
+        let mut made = Made::from(stat(source)?);
         if let New::Symlink(_) = new {
-            made.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
+            made.stat.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
+        } else if sys::file_type(&made.stat) == FileType::Symlink {
+            made.target = sys::read_link(source.dir, source.name).ok();
         }
-        made.st_ino = id.inode;
-        made.st_dev = sys::device_of(id);
-        made.st_nlink = 1;
+        made.stat.st_ino = id.inode;
+        made.stat.st_dev = sys::device_of(id);
+        made.stat.st_nlink = 1;
         if !self.keeps_times {
             // A new file is newer than all others.
-            made.st_mtime = i64::MAX as _;
+            made.stat.st_mtime = i64::MAX as _;
         }
         Ok(made)
     }
@@ -194,7 +232,7 @@ impl Plan {
         }
         self.check_removing(&old)?;
         self.note(old, None);
-        self.note(new, Some(seen));
+        self.note(new, Some(seen.into()));
         Ok(())
     }
 
@@ -226,7 +264,7 @@ impl Plan {
             _ => {}
         }
         match self.change(spot) {
-            Some(Some(made)) if !may_write(&made) => return Err(Errno::ACCESS),
+            Some(Some(made)) if !may_write(&made.stat) => return Err(Errno::ACCESS),
             Some(_) => {}
             None => {
                 dest?;
@@ -240,15 +278,20 @@ impl Plan {
         self.stand_in()
     }
 
-    fn changes(&self) -> MutexGuard<'_, HashMap<PathBuf, Option<Stat>>> {
+    fn changes(&self) -> MutexGuard<'_, Noted> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, spot: &Spot<'_>) -> Option<Option<Stat>> {
-        self.changes().get(&spot.path).copied()
+    fn change(&self, spot: &Spot<'_>) -> Option<Option<Made>> {
+        self.changes().get(&spot.path).cloned()
     }
 
-    pub(super) fn note(&self, spot: Spot<'_>, now: Option<Stat>) {
+    /// Notes that a dest would have been unlinked.
+    pub(super) fn vacate(&self, spot: Spot<'_>) {
+        self.note(spot, None);
+    }
+
+    fn note(&self, spot: Spot<'_>, now: Option<Made>) {
         self.changes().insert(spot.path, now);
     }
 }
