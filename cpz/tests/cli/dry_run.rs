@@ -213,6 +213,20 @@ fn foresees_where_a_link_leads_that_an_earlier_operand_would_make() {
 }
 
 #[test]
+fn foresees_where_two_dots_lead_from_a_directory_that_would_be_made() {
+    for operands in [
+        &["a/..", "a"][..],
+        &["b/c/..", "t"],
+        &["b/c/../f", "b/c/../c/../f", "f", "t"],
+    ] {
+        check_dry_run(CPZ, &[&["--parents"], operands].concat(), |tree| {
+            tree.dir("a").dir("b/c").file("b/f", "x");
+            tree.file("f", "y").dir("t/b");
+        });
+    }
+}
+
+#[test]
 fn foresees_that_a_file_cannot_replace_a_directory_that_an_earlier_operand_would_make() {
     check_dry_run(CPZ, &["-b", "d", "d/d", "t"], |tree| {
         tree.file("d/d", "x").dir("t");

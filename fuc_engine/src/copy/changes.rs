@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use super::content::{ContentError, Moved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
+use super::operand::Operands;
 use super::options::CopyOp;
 use crate::execution::Execution;
 use crate::observer::CopyMethod;
@@ -103,10 +104,14 @@ fn apart<T>(plan: impl FnOnce() -> T) -> T {
 /// Looks at dests.
 impl Changes {
     /// Returns the changes of a run. Says whether several operands may have one dest.
-    pub(super) fn new(options: &CopyOp<'_>, may_collide: bool) -> Result<Self, Errno> {
+    pub(super) fn new(
+        options: &CopyOp<'_>,
+        operands: &Operands<'_>,
+        may_collide: bool,
+    ) -> Result<Self, Errno> {
         Ok(match options.execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(Plan::new(options, may_collide)?),
+            Execution::DryRun => Self::Planned(Plan::new(options, operands, may_collide)?),
         })
     }
 
@@ -190,13 +195,7 @@ impl Changes {
     ) -> Result<Fd, Errno> {
         let stand_in = match self {
             Self::Real => None,
-            Self::Planned(plan) => apart(|| match origin {
-                Origin::Created => Some(plan.stand_in()),
-                Origin::Existing => match plan.kind(&spot.with_path())? {
-                    FileType::Directory => Some(plan.stand_in()),
-                    _ => Some(Err(Errno::NOTDIR)),
-                },
-            }),
+            Self::Planned(plan) => apart(|| plan.open(&spot.with_path(), origin)),
         };
         stand_in.unwrap_or_else(act)
     }

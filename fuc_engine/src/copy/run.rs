@@ -226,7 +226,8 @@ impl<'a> CopyRun<'a> {
             true => Failures::in_any_order(operands),
             false => Failures::of(operands),
         };
-        self.ctx.changes = Changes::new(options, self.ctx.merges_directories).map_err(unusable)?;
+        let changes = Changes::new(options, &self.ctx.operands, self.ctx.merges_directories);
+        self.ctx.changes = changes.map_err(unusable)?;
         let is_unsafe = self.ctx.merges_directories || options.rules.backup.is_some();
         if options.delete.is_some() && is_unsafe {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());

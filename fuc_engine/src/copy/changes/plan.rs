@@ -1,8 +1,9 @@
 //! A dry run: what would be at the dests by now, and which calls would be permitted.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::PathBuf;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{New, Replaces};
+use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::operand::Operands;
 use crate::copy::options::CopyOp;
 use crate::hashing::HashMap;
 use crate::operand;
@@ -45,22 +48,37 @@ pub(in crate::copy) struct Plan {
     /// The dests that would have been renamed or unlinked (`None`) by now, and those that would have been
     /// made (`Some`) if a dest may be met a second time.
     changes: Mutex<Noted>,
-    /// `true` if a dest may be met a second time: operands collide, or backups are made.
+    /// `true` if a dest may be met a second time: operands collide, backups are made, or names have `..` in them.
     may_meet_again: bool,
+    /// The directory of relative dests, if the name of one has `..` in it.
+    base: Option<SharedFd>,
     keeps_times: bool,
     /// The last number that was given to a file that would be new.
     last_inode: AtomicU64,
 }
 
 impl Plan {
-    pub(super) fn new(options: &CopyOp<'_>, may_collide: bool) -> Result<Self, Errno> {
+    pub(super) fn new(
+        options: &CopyOp<'_>,
+        operands: &Operands<'_>,
+        may_collide: bool,
+    ) -> Result<Self, Errno> {
         let stand_in = sys::create_in_memory()?;
         let stat = sys::stat_directory(stand_in.as_fd())?;
+        let mut names = (0..operands.len() as u32).map(|index| operands.dest_name(index));
+        let leads_up = |name: &CStr| name.to_bytes().split(|&byte| byte == b'/').any(is_dot_dot);
+        let base = match names.any(leads_up) {
+            true => {
+                Some(sys::open_path_directory(options.dest_dir, c".", Symlinks::Follow)?.into())
+            }
+            false => None,
+        };
         Ok(Self {
             stand_in: stand_in.into(),
             new_directory: stat.identity,
             changes: Mutex::default(),
-            may_meet_again: may_collide || options.rules.backup.is_some(),
+            may_meet_again: may_collide || base.is_some() || options.rules.backup.is_some(),
+            base,
             keeps_times: options.preserve.timestamps,
             last_inode: AtomicU64::new(0),
         })
@@ -77,16 +95,41 @@ impl Plan {
     }
 
     /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
-    pub(super) fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
+    fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
         match self.change(spot).flatten() {
             Some(planned) => Some(sys::file_type(&planned.stat)),
-            None => self.leads_to_new(spot).then_some(FileType::Directory),
+            None => self.is_new_itself(spot).then_some(FileType::Directory),
         }
     }
 
-    /// Returns `true` for the names `.` and `..` of a new directory.
-    fn leads_to_new(&self, spot: &Spot<'_>) -> bool {
-        operand::is_dot_or_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir)
+    /// Returns `true` for the name `.` of a new directory.
+    fn is_new_itself(&self, spot: &Spot<'_>) -> bool {
+        spot.name == c"." && self.is_new(spot.dir)
+    }
+
+    /// Returns the path, relative to the first value, of the directory that exists and has this new one.
+    fn above_new(&self, spot: &Spot<'_>) -> Option<(impl AsFd, CString)> {
+        let base = self.base.as_ref()?.borrow().ok()?;
+        let is_above = is_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir);
+        let key = is_above.then(|| self.key(&self.changes(), &spot.path))?;
+        let path = operand::to_c(&Path::new(".").join(key)).ok()?;
+        Some((base, path.into()))
+    }
+
+    /// Opens a dest directory, or a dest that would be created. Returns `None` if that exists apart from the plan.
+    pub(super) fn open(&self, spot: &Spot<'_>, origin: Origin) -> Option<Result<Fd, Errno>> {
+        match (origin, self.kind(spot)) {
+            (Origin::Created, _) | (_, Some(FileType::Directory)) => Some(self.stand_in()),
+            (_, Some(_)) => Some(Err(Errno::NOTDIR)),
+            (_, None) => {
+                let (base, path) = self.above_new(spot)?;
+                Some(sys::open_path_directory(
+                    base.as_fd(),
+                    &path,
+                    Symlinks::Follow,
+                ))
+            }
+        }
     }
 
     /// Returns `true` if the user may write to a dest that exists.
@@ -122,8 +165,11 @@ impl Plan {
 
     /// Looks at a dest of which nothing is planned.
     fn look_at_present(&self, spot: &Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+        if let Some((base, path)) = self.above_new(spot) {
+            return sys::stat(base.as_fd(), &path, symlinks);
+        }
         match sys::stat(spot.dir, spot.name, symlinks) {
-            Err(Errno::NOTDIR) if self.leads_to_new(spot) => Ok(self.made(New::Directory)?.stat),
+            Err(Errno::NOTDIR) if self.is_new_itself(spot) => Ok(self.made(New::Directory)?.stat),
             Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
             found => found,
         }
@@ -283,7 +329,8 @@ impl Plan {
     }
 
     fn change(&self, spot: &Spot<'_>) -> Option<Option<Made>> {
-        self.changes().get(&spot.path).cloned()
+        let changes = self.changes();
+        changes.get(&self.key(&changes, &spot.path)).cloned()
     }
 
     /// Notes that a dest would have been unlinked.
@@ -292,8 +339,31 @@ impl Plan {
     }
 
     fn note(&self, spot: Spot<'_>, now: Option<Made>) {
-        self.changes().insert(spot.path, now);
+        let mut changes = self.changes();
+        let key = self.key(&changes, &spot.path);
+        changes.insert(key, now);
     }
+
+    /// Returns the path by which a dest is noted. A directory that would be new and `..` after it cancel each other out.
+    fn key(&self, changes: &Noted, path: &Path) -> PathBuf {
+        if self.base.is_none() {
+            return path.into();
+        }
+        let mut key = PathBuf::new();
+        for component in path.components() {
+            let above = changes.get(&key).and_then(Option::as_ref);
+            let is_new = above.is_some_and(|it| sys::file_type(&it.stat) == FileType::Directory);
+            match component {
+                Component::ParentDir if is_new => drop(key.pop()),
+                component => key.push(component),
+            }
+        }
+        key
+    }
+}
+
+fn is_dot_dot(name: &[u8]) -> bool {
+    name == b".."
 }
 
 /// Returns `true` if the user may write to a file that would have been made.
