@@ -1,5 +1,7 @@
 //! `--dry-run`, which GNU's cp does not have: what a real run would print, and nothing is touched.
 
+use std::time::Duration;
+
 use testkit::{
     probe::{NOBODY, is_root},
     run::{Operands, Run, Status, as_done, check_dry_run, check_dry_runs},
@@ -223,6 +225,17 @@ fn foresees_where_two_dots_lead_from_a_directory_that_would_be_made() {
             tree.dir("a").dir("b/c").file("b/f", "x");
             tree.file("f", "y").dir("t/b");
         });
+    }
+}
+
+#[test]
+fn foresees_the_time_of_a_directory_that_an_earlier_operand_would_make() {
+    for (seconds, status) in [(5, 1), (9, 0)] {
+        let told = check_dry_run(CPZ, &["-au", "d", "e/d", "t"], |tree| {
+            tree.dir("t").dir("d").mtime(Duration::from_secs(seconds));
+            tree.symlink("e/d", "x").mtime(Duration::from_secs(7));
+        });
+        assert_eq!(told.status, Status::Exit(status), "{told}");
     }
 }
 

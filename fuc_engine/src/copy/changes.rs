@@ -66,7 +66,8 @@ impl<'a, P: DestPath> Spot<'a, P> {
 /// The thing that is created, for a dry run.
 #[derive(Clone, Copy)]
 pub(super) enum New<'a> {
-    Directory,
+    /// A copy of a directory with these facts, if they are known.
+    Directory(Option<Stat>),
     /// A copy of this source, which is a regular file or is read.
     File(At<'a>),
     /// A copy of this symbolic link, FIFO or socket.
@@ -242,14 +243,20 @@ impl Changes {
         }
     }
 
+    /// Creates a directory. A dry run looks at its `source`.
     #[inline]
     pub(super) fn create_directory(
         &self,
         spot: Spot<'_, impl DestPath>,
         mode: u32,
+        source: impl FnOnce() -> Result<Stat, Errno>,
     ) -> Result<(), Errno> {
-        let act = || sys::create_directory(spot.dir, spot.name, mode);
-        self.create(spot, New::Directory, act)
+        match self {
+            Self::Real => sys::create_directory(spot.dir, spot.name, mode),
+            Self::Planned(plan) => {
+                apart(|| plan.create(spot.with_path(), New::Directory(source().ok())))
+            }
+        }
     }
 
     pub(super) fn unlink(&self, spot: Spot<'_, impl DestPath>) -> Result<(), Errno> {

@@ -18,6 +18,13 @@ pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
 }
 
+/// Returns the stat of a source directory, perhaps through a link.
+pub(super) fn at_source_of(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<Stat, Errno> {
+    ctx.at(place, Side::Source, |dir, name| {
+        sys::stat(dir, name, Symlinks::Follow)
+    })
+}
+
 pub(super) fn at_dest(
     ctx: &Context<'_>,
     entry: &Entry<'_>,

@@ -192,7 +192,7 @@ fn make_one(
     let requested = ctx.policy.directory_creation_mode(mode);
     let spot = step.spot(above);
     ctx.changes
-        .create_directory(spot, requested)
+        .create_directory(spot, requested, || Ok(stat))
         .map_err(failed(Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (step.source, step.path);

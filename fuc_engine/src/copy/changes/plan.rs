@@ -169,7 +169,9 @@ impl Plan {
             return sys::stat(base.as_fd(), &path, symlinks);
         }
         match sys::stat(spot.dir, spot.name, symlinks) {
-            Err(Errno::NOTDIR) if self.is_new_itself(spot) => Ok(self.made(New::Directory)?.stat),
+            Err(Errno::NOTDIR) if self.is_new_itself(spot) => {
+                Ok(self.made(New::Directory(None))?.stat)
+            }
             Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
             found => found,
         }
@@ -206,7 +208,7 @@ impl Plan {
         }
         match seen {
             Ok(_) => return Err(Errno::EXIST),
-            Err(_) if has_slash && !matches!(new, New::Directory) => return Err(Errno::NOENT),
+            Err(_) if has_slash && !matches!(new, New::Directory(_)) => return Err(Errno::NOENT),
             Err(Errno::NOENT) if self.is_new(spot.dir) => {}
             Err(Errno::NOENT) => sys::check_adding(spot.dir, directory)?,
             Err(errno) => return Err(errno),
@@ -227,8 +229,12 @@ impl Plan {
         // Relaxed: only the numbers count, and they publish nothing.
         invented.st_ino = u64::MAX - self.last_inode.fetch_add(1, Ordering::Relaxed);
         let (source, id) = match new {
-            New::Directory => {
+            New::Directory(source) => {
                 invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
+                if let Some(source) = source {
+                    invented.st_mode = source.st_mode;
+                    invented.st_mtime = self.time(&source);
+                }
                 return Ok(invented.into());
             }
             New::HardLink(source) => return Ok(stat(source)?.into()),
@@ -247,11 +253,17 @@ impl Plan {
         made.stat.st_ino = id.inode;
         made.stat.st_dev = sys::device_of(id);
         made.stat.st_nlink = 1;
-        if !self.keeps_times {
-            // A new file is newer than all others.
-            made.stat.st_mtime = i64::MAX as _;
-        }
+        made.stat.st_mtime = self.time(&made.stat);
         Ok(made)
+    }
+
+    /// Returns the time of modification that a copy of `source` would get.
+    fn time(&self, source: &Stat) -> i64 {
+        match self.keeps_times {
+            true => source.st_mtime,
+            // A new file is newer than all others.
+            false => i64::MAX,
+        }
     }
 
     /// Plans to unlink a name.

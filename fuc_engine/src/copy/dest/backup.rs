@@ -141,7 +141,9 @@ pub(in crate::copy) fn replace_by_directory(
             let path = (spot.path)();
             ctx.report.event(Event::RemovedDest(&path));
         }
-        ctx.changes.create_directory(spot, mode).inspect_err(|_| {
+        let source = || look::at_source_of(ctx, place);
+        let created = ctx.changes.create_directory(spot, mode, source);
+        created.inspect_err(|_| {
             if let Some(moved) = moved {
                 // Ignore a failure: the error to report is that of creating the directory.
                 let _ = ctx.changes.rename(spot, &moved, name, Replaces::Nothing);

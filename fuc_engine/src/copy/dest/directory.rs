@@ -90,7 +90,8 @@ pub(in crate::copy) fn claim(
     let mode = ctx.policy.directory_creation_mode(mode);
     let created = ctx.at(place, Side::Dest, |dir, name| {
         let spot = ctx.spot_of(place, dir, name);
-        ctx.changes.create_directory(spot, mode)
+        ctx.changes
+            .create_directory(spot, mode, || look::at_source_of(ctx, place))
     });
     match created {
         Ok(()) => Ok(Origin::Created),
