@@ -240,6 +240,22 @@ fn foresees_the_time_of_a_directory_that_an_earlier_operand_would_make() {
 }
 
 #[test]
+fn foresees_that_a_directory_is_in_the_way_of_a_hard_link_that_is_not_permitted() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        tree.file("f", "").dir("t").dir("t/f").mode(0o777);
+        let run = Run::new(CPZ).args(option).args(["-l", "-b", "f", "t"]);
+        run.uid(NOBODY).current_dir(&scratch).output()
+    });
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    assert!(real.stderr_text().contains("File exists"), "{real}");
+}
+
+#[test]
 fn foresees_that_a_file_cannot_replace_a_directory_that_an_earlier_operand_would_make() {
     check_dry_run(CPZ, &["-b", "d", "d/d", "t"], |tree| {
         tree.file("d/d", "x").dir("t");

@@ -197,21 +197,22 @@ impl Plan {
             },
             Symlinks::NoFollow,
         );
-        match new {
-            New::File(_) if has_slash => {
-                // A missing directory on the way is reported first.
-                sys::stat(spot.dir, directory, Symlinks::Follow)?;
-                return Err(Errno::ISDIR);
-            }
-            New::HardLink(source) => check_linking(&spot, source)?,
-            _ => {}
+        if has_slash && matches!(new, New::File(_)) {
+            // A missing directory on the way is reported first.
+            sys::stat(spot.dir, directory, Symlinks::Follow)?;
+            return Err(Errno::ISDIR);
         }
         match seen {
             Ok(_) => return Err(Errno::EXIST),
             Err(_) if has_slash && !matches!(new, New::Directory(_)) => return Err(Errno::NOENT),
-            Err(Errno::NOENT) if self.is_new(spot.dir) => {}
-            Err(Errno::NOENT) => sys::check_adding(spot.dir, directory)?,
+            Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
+        }
+        if let New::HardLink(source) = new {
+            check_linking(&spot, source)?;
+        }
+        if !self.is_new(spot.dir) {
+            sys::check_adding(spot.dir, directory)?;
         }
         if let New::Device(_, kind, number) = new {
             sys::check_making_device(kind, number)?;
