@@ -86,9 +86,7 @@ impl Remover {
         check_directory_name(dir, name)?;
         let opened = sys::open_directory(dir, name, Symlinks::NoFollow);
         if opened.and_then(|opened| self.is_empty(opened.as_fd())) != Ok(true) {
-            // The kernel checks permissions first.
-            sys::check_removing(dir, &operand::directory_of(name), name)?;
-            return Err(Errno::NOTEMPTY);
+            return check_removing_filled(dir, name);
         }
         plan.remove(dir, name)
     }
@@ -102,10 +100,12 @@ impl Remover {
     ) -> Result<(), Errno> {
         match self {
             Self::Real => sys::remove_directory(dir, name),
-            Self::Planned(_) if state.is_declined() => Err(Errno::NOTEMPTY),
             Self::Planned(plan) => {
                 check_directory_name(dir, name)?;
-                plan.remove(dir, name)
+                match state.is_declined() {
+                    true => check_removing_filled(dir, name),
+                    false => plan.remove(dir, name),
+                }
             }
         }
     }
@@ -205,6 +205,12 @@ fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         FileType::Directory => Ok(()),
         _ => Err(Errno::NOTDIR),
     }
+}
+
+/// Fails as `rmdir` does for a directory that is not empty. The kernel checks permissions first.
+fn check_removing_filled(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    sys::check_removing(dir, &operand::directory_of(name), name)?;
+    Err(Errno::NOTEMPTY)
 }
 
 /// Returns a path without the slashes at its end, which would make the kernel follow a link.

@@ -122,7 +122,7 @@ fn a_directory_stays_if_something_in_it_cannot_be_removed() {
     }
     tree.select("d/e").mode(0o555);
     let run = |first| {
-        let run = Run::new(RMZ).args([first, "d"]).uid(NOBODY);
+        let run = Run::new(RMZ).args([first, "d"]).uid(USER);
         run.current_dir(&scratch).output()
     };
     let (dry, real) = (run("--dry-run"), run("--verbose"));
@@ -147,6 +147,23 @@ fn asks_what_a_real_run_asks_and_plans_by_the_answers() {
     assert_eq!(dry.stderr_text(), real.stderr_text());
     assert_eq!(dry.status, real.status);
     assert_eq!(dry.stdout_text(), "would remove 0 entries, 0 B\n");
+}
+
+#[test]
+fn foresees_that_a_directory_which_keeps_an_entry_may_not_be_removed() {
+    if !is_root() {
+        testkit::skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("a/d/f", "").select("a/d").mode(0o777);
+    let run = |first| {
+        let run = Run::new(RMZ).args([first, "-i", "a/d"]).stdin(b"y\nn\ny\n");
+        run.uid(USER).current_dir(&scratch).output()
+    };
+    let (dry, real) = (run("--dry-run"), run("--verbose"));
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    assert!(real.stderr_text().contains("Permission denied"), "{real}");
 }
 
 #[test]
