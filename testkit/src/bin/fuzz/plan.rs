@@ -38,19 +38,26 @@ const SOCKET: &str =
 
 /// Decides which steps build the tree of `case`.
 pub(crate) fn plan(case: &Case) -> Vec<Step> {
-    let mut planner = Planner {
-        case,
-        made: BTreeMap::new(),
-        making: Vec::new(),
-        setting: Vec::new(),
-    };
-    planner.set(Vec::new(), &What::Dir, &Attributes::plain());
-    for entry in &case.entries {
-        planner.add(entry.at.0.len(), entry);
-    }
+    let planner = Planner::of(case);
     // A directory comes before its entries, so going back sets its mode and its times after those of its entries.
     let setting = planner.setting.into_iter().rev().flatten();
     planner.making.into_iter().chain(setting).collect()
+}
+
+/// Returns the target of each symbolic link in the tree of `case`, by its path.
+pub(crate) fn link_targets(case: &Case) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    let mut targets = BTreeMap::new();
+    for Step { path, action } in Planner::of(case).making {
+        match action {
+            Action::Make(What::Symlink(_), target) => drop(targets.insert(path, target)),
+            Action::Make(What::HardLink(_), other) => {
+                let target: Option<&Vec<u8>> = targets.get(&other);
+                targets.extend(target.cloned().map(|target| (path, target)));
+            }
+            _ => {}
+        }
+    }
+    targets
 }
 
 struct Planner<'a> {
@@ -62,10 +69,24 @@ struct Planner<'a> {
     setting: Vec<Vec<Step>>,
 }
 
-impl Planner<'_> {
-    fn add(&mut self, depth: usize, entry: &crate::case::Entry) {
+impl<'a> Planner<'a> {
+    fn of(case: &'a Case) -> Self {
+        let mut planner = Self {
+            case,
+            made: BTreeMap::new(),
+            making: Vec::new(),
+            setting: Vec::new(),
+        };
+        planner.set(Vec::new(), &What::Dir, &Attributes::plain());
+        for entry in &case.entries {
+            planner.add(entry);
+        }
+        planner
+    }
+
+    fn add(&mut self, entry: &crate::case::Entry) {
         let names = &self.case.names;
-        for parents in 1..depth {
+        for parents in 1..entry.at.0.len() {
             let parent = crate::case::Slots(entry.at.0[..parents].to_vec()).path(names);
             match self.made.get(&parent) {
                 Some(true) => {}
