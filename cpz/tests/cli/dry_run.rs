@@ -4,34 +4,12 @@ use std::time::Duration;
 
 use testkit::{
     probe::{NOBODY, is_root},
-    run::{Operands, Run, Status, as_done, check_dry_run, check_dry_runs},
+    run::{Run, Status, as_done, check_dry_run},
     skip,
     tree::{Scratch, Tree},
 };
 
 use crate::support::CPZ;
-
-#[test]
-fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
-    let options = [
-        "-a",
-        "-f",
-        "-n",
-        "-u",
-        "-b",
-        "-l",
-        "-L",
-        "-P",
-        "-p",
-        "-T",
-        "--remove-destination",
-        "--backup=numbered",
-        "--update=none-fail",
-        "--attributes-only",
-        "--parents",
-    ];
-    check_dry_runs(CPZ, &options, Operands::Apart, 500);
-}
 
 #[test]
 fn ends_with_the_entries_and_the_bytes_that_would_be_copied() {

@@ -4,7 +4,7 @@ use std::os::unix::fs::chown;
 
 use testkit::{
     probe::is_root,
-    run::{Operands, Run, Status, check_dry_run, check_dry_runs},
+    run::{Run, Status, check_dry_run},
     tree::{Scratch, Tree},
 };
 
@@ -12,19 +12,6 @@ use crate::support::RMZ;
 
 /// An ordinary user, whom permissions bind.
 const USER: u32 = 65534;
-
-#[test]
-fn prints_what_a_real_run_prints_in_random_trees_and_changes_nothing() {
-    let options = [
-        "-f",
-        "-d",
-        "-r",
-        "-v",
-        "--one-file-system",
-        "--preserve-root=all",
-    ];
-    check_dry_runs(RMZ, &options, Operands::Any, 300);
-}
 
 #[test]
 fn ends_with_the_entries_and_the_bytes_that_would_be_removed() {

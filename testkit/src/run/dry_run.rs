@@ -2,21 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, FileTimes},
-    io,
-    os::unix::fs::{MetadataExt as _, symlink},
+    fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
-    time::{Duration, UNIX_EPOCH},
 };
-
-use proptest::{
-    collection::vec,
-    prelude::*,
-    sample::{select, subsequence},
-    strategy::ValueTree as _,
-    test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
-};
-use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use super::{Outcome, Run};
 use crate::{
@@ -33,71 +22,12 @@ use crate::{
 pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Outcome {
     let scratch = Scratch::in_memory();
     build(&Tree::at(scratch.path()));
-    compare(program, args, &scratch)
-}
-
-/// Says which operands a random command line may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operands {
-    /// An operand may lie in another one.
-    Any,
-    /// The last operand neither lies in another one, nor contains one.
-    Apart,
-}
-
-fn overlap(paths: &[String]) -> bool {
-    let paths: Vec<&Path> = paths.iter().map(Path::new).collect();
-    let (last, others) = paths.split_last().expect("BUG: there are operands");
-    let mut others = others.iter();
-    others.any(|other| other.starts_with(last) || last.starts_with(other))
-}
-
-/// Does the same in `cases` random trees, each time with some of the `options` and two to four operands.
-#[track_caller]
-pub fn check_dry_runs(program: &str, options: &[&'static str], operands: Operands, cases: u64) {
-    for number in 0..cases {
-        let mut seed = [0; 32];
-        seed[..8].copy_from_slice(&number.to_le_bytes());
-        let random = TestRng::from_seed(RngAlgorithm::ChaCha, &seed);
-        let mut runner = TestRunner::new_with_rng(Config::default(), random);
-        let few = subsequence(options.to_vec(), 0..=options.len().min(3));
-        let strategy = (
-            few,
-            vec(path(), 2..=4),
-            vec((path(), kind(), 0..3_u64), 0..16),
-        );
-        let case = strategy.new_tree(&mut runner).expect("BUG: no filters");
-        let (mut args, paths, entries) = case.current();
-        if operands == Operands::Apart && overlap(&paths) {
-            continue;
-        }
-        args.extend(paths.iter().map(String::as_str));
-        let scratch = Scratch::in_memory();
-        for (at, kind, seconds) in &entries {
-            let dest = paths.last().expect("BUG: there are operands");
-            // A dry run does not follow a link in the dest to what would be new there.
-            let dangling = Kind::Symlink("/nowhere".to_owned());
-            let kind = match kind {
-                Kind::Symlink(_) if operands == Operands::Apart && at.starts_with(dest) => {
-                    &dangling
-                }
-                kind => kind,
-            };
-            // An entry is left out if its place is taken.
-            let _ = make(scratch.path(), at, kind, *seconds);
-        }
-        compare(program, &args, &scratch);
-    }
-}
-
-#[track_caller]
-fn compare(program: &str, args: &[&str], scratch: &Scratch) -> Outcome {
     let run = |first| {
         let run = Run::new(program).arg(first).args(args);
-        run.current_dir(scratch).output()
+        run.current_dir(&scratch).output()
     };
     let look = || {
-        let snapshot = Snapshot::of(scratch, Attributes::ALL - Attributes::ATIME);
+        let snapshot = Snapshot::of(&scratch, Attributes::ALL - Attributes::ATIME);
         (snapshot, changes_below(scratch.path()))
     };
     let (before, changes_before) = look();
@@ -182,61 +112,4 @@ fn changes_below(top: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
         found.insert(path, (stat.ino(), stat.ctime(), stat.ctime_nsec()));
     }
     found
-}
-
-#[derive(Clone, Debug)]
-enum Kind {
-    File(usize),
-    Dir,
-    Symlink(String),
-    HardLink(String),
-    Fifo,
-}
-
-/// Generates paths from few names, so that many lead to the same entry.
-fn path() -> impl Strategy<Value = String> {
-    let name = select(vec!["a", "b", "c", "d"]);
-    vec(name, 1..4).prop_map(|names| names.join("/"))
-}
-
-fn kind() -> impl Strategy<Value = Kind> {
-    prop_oneof![
-        5 => (0..5_usize).prop_map(Kind::File),
-        4 => Just(Kind::Dir),
-        2 => path().prop_map(Kind::Symlink),
-        2 => path().prop_map(Kind::HardLink),
-        1 => Just(Kind::Fifo),
-    ]
-}
-
-fn make(top: &Path, at: &str, kind: &Kind, seconds: u64) -> io::Result<()> {
-    let path = top.join(at);
-    let above = path.parent().expect("BUG: the path is below top");
-    fs::create_dir_all(above)?;
-    if fs::symlink_metadata(&path).is_ok()
-        || !above.canonicalize()?.starts_with(top.canonicalize()?)
-    {
-        return Ok(());
-    }
-    match kind {
-        Kind::File(bytes) => {
-            fs::write(&path, vec![b'x'; *bytes])?;
-            let time = UNIX_EPOCH + Duration::from_secs(1_000_000_000 + seconds);
-            let times = FileTimes::new().set_modified(time);
-            fs::File::options()
-                .write(true)
-                .open(&path)?
-                .set_times(times)
-        }
-        Kind::Dir => fs::create_dir(&path),
-        Kind::Symlink(target) => symlink(target, &path),
-        Kind::HardLink(other) => fs::hard_link(top.join(other), &path),
-        Kind::Fifo => Ok(mknodat(
-            CWD,
-            &path,
-            FileType::Fifo,
-            Mode::from_raw_mode(0o644),
-            0,
-        )?),
-    }
 }

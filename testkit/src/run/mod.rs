@@ -33,7 +33,7 @@ use crate::{
 
 pub use compare::{normal_lines, replaced};
 pub use console::run_examples;
-pub use dry_run::{Operands, as_done, check_dry_run, check_dry_runs};
+pub use dry_run::{as_done, check_dry_run};
 pub use errors::{is_left_out, possible_errors};
 pub use faults::{Call, Fault};
 pub use input::Input;
