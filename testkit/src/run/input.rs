@@ -1,20 +1,12 @@
 //! The stdin of a command: a pipe or a terminal.
 
-use std::{
-    fs::File,
-    io::{self, Write as _},
-    os::fd::OwnedFd,
-    thread::{self, JoinHandle},
-};
+use std::{io, os::fd::OwnedFd};
 
 use rustix::{
     fs::{Mode, OFlags, open},
     pipe::{PipeFlags, pipe_with},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
-
-/// The character that ends the input of a terminal at the beginning of a line.
-const END_OF_INPUT: u8 = 4;
 
 /// The kind of a command's stdin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,25 +34,6 @@ impl Input {
                 let name = ptsname(&keyboard, Vec::new())?;
                 let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
                 Ok((keyboard, open(name, flags, Mode::empty())?))
-            }
-        }
-    }
-
-    /// Writes `bytes`, and closes a pipe. A terminal stays open until the returned file is dropped.
-    pub(super) fn feed(self, writing: OwnedFd, bytes: &[u8]) -> Option<File> {
-        let mut writing = File::from(writing);
-        match self {
-            Self::Pipe => {
-                let bytes = bytes.to_owned();
-                // Ignore a broken pipe: a command may read less than it is given.
-                let _: JoinHandle<()> = thread::spawn(move || drop(writing.write_all(&bytes)));
-                None
-            }
-            Self::Terminal => {
-                // This does not block, because tests type less than the terminal buffers.
-                let typed = [bytes, &[END_OF_INPUT]].concat();
-                writing.write_all(&typed).expect("a terminal takes a line");
-                Some(writing)
             }
         }
     }

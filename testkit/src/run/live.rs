@@ -1,22 +1,25 @@
 //! A command under way: a test waits for its output and answers it, so that no test depends on time.
 
 use std::{
+    ffi::OsStr,
     fs::File,
     io::{Read, Write as _},
+    mem,
     process::Child,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use rustix::process::Signal;
-
-use super::{Input, Outcome, Run, hang, report, status, within};
+use super::{Input, Outcome, Run, Status, hang};
 
 /// The time between two looks at an effect that is awaited.
 const POLL: Duration = Duration::from_micros(200);
+
+/// The character that ends the input of a terminal at the beginning of a line.
+const END_OF_INPUT: u8 = 4;
 
 /// One of the streams that a command writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,13 +35,15 @@ pub enum Stream {
 pub struct Live {
     /// The command line, for messages.
     name: String,
-    group: Pid,
-    child: Option<Child>,
+    /// Its process group, until it has ended.
+    group: Option<Pid>,
+    child: Child,
     stdin: Option<File>,
     input: Input,
     chunks: Receiver<(Stream, Vec<u8>)>,
-    stdout: Shown,
-    stderr: Shown,
+    /// Of stdout and of stderr.
+    shown: [Shown; 2],
+    time_limit: Duration,
     deadline: Instant,
 }
 
@@ -50,14 +55,14 @@ struct Shown {
 }
 
 impl Live {
-    /// Starts a command.
+    /// Starts a command by the path of `program`.
     #[track_caller]
-    pub(super) fn of(run: &Run) -> Self {
+    pub(super) fn of(run: &Run, program: &OsStr) -> Self {
         let (writing, stdin) = match run.input.open() {
             Ok(ends) => ends,
             Err(e) => panic!("no {:?} for {run}: {e}", run.input),
         };
-        let mut child = match run.spawn(&run.program, &stdin) {
+        let mut child = match run.spawn(program, &stdin) {
             Ok(child) => child,
             Err(e) => panic!("can't start {run}: {e}"),
         };
@@ -68,14 +73,27 @@ impl Live {
         forward(Stream::Stderr, stderr, sender);
         Self {
             name: run.to_string(),
-            group: Pid::from_child(&child),
-            child: Some(child),
+            group: Some(Pid::from_child(&child)),
+            child,
             stdin: Some(File::from(writing)),
             input: run.input,
             chunks,
-            stdout: Shown::default(),
-            stderr: Shown::default(),
+            shown: Default::default(),
+            time_limit: run.time_limit,
             deadline: Instant::now() + run.time_limit,
+        }
+    }
+
+    /// Writes all of its stdin.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        match self.input {
+            Input::Pipe => {
+                let (stdin, bytes) = (self.stdin.take(), bytes.to_owned());
+                // Ignore a broken pipe: a command may read less than it is given.
+                thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&bytes)));
+            }
+            // This does not block, because tests type less than the terminal buffers.
+            Input::Terminal => self.write([bytes, &[END_OF_INPUT]].concat()),
         }
     }
 
@@ -100,7 +118,7 @@ impl Live {
     #[track_caller]
     pub fn wait_until(&mut self, stream: Stream, find: impl Fn(&[u8]) -> Option<usize>) {
         loop {
-            let shown = self.shown(stream);
+            let shown = &mut self.shown[stream as usize];
             if let Some(end) = find(&shown.bytes[shown.waited_for..]) {
                 shown.waited_for += end;
                 return;
@@ -121,9 +139,7 @@ impl Live {
     #[track_caller]
     pub fn wait_for_effect(&mut self, is_true: impl Fn() -> bool) {
         while !is_true() {
-            if self.deadline <= Instant::now() {
-                self.panic_hung();
-            }
+            self.check_time();
             match self.receive_within(POLL) {
                 Ok(()) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if is_true() => return,
@@ -153,11 +169,7 @@ impl Live {
     /// If the command has ended.
     #[track_caller]
     pub fn signal(&self, signal: Signal) {
-        let child = self
-            .child
-            .as_ref()
-            .expect("BUG: it has not been waited for");
-        let sent = kill_process(Pid::from_child(child), signal);
+        let sent = kill_process(Pid::from_child(&self.child), signal);
         sent.expect("the command is running");
     }
 
@@ -170,36 +182,43 @@ impl Live {
     pub fn finish(mut self) -> Outcome {
         let stdin = self.stdin.take();
         let _terminal = stdin.filter(|_| self.input == Input::Terminal);
-        loop {
-            match self.receive() {
-                Ok(()) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => self.panic_hung(),
-            }
+        // Until its streams are closed, a process of the group is alive.
+        while !matches!(self.receive(), Err(RecvTimeoutError::Disconnected)) {
+            self.check_time();
         }
-        let mut child = self.child.take().expect("BUG: it has not been waited for");
-        let exit = report(move || child.wait());
-        let Ok(exit) = within(&exit, self.deadline) else {
-            panic!("{} hung after it had closed its streams", self.name);
+        let exit = loop {
+            let waited = self.child.try_wait();
+            if let Some(exit) = waited.expect("BUG: our own child can be waited for") {
+                self.group = None;
+                break exit;
+            }
+            self.check_time();
+            thread::sleep(POLL);
         };
+        let [stdout, stderr] = mem::take(&mut self.shown).map(|shown| shown.bytes);
         Outcome {
-            status: status(exit.expect("BUG: our own child can be waited for")),
-            stdout: std::mem::take(&mut self.stdout.bytes),
-            stderr: std::mem::take(&mut self.stderr.bytes),
+            status: Status::of(exit),
+            stdout,
+            stderr,
         }
     }
 
+    /// Kills the command if its time is over.
     #[track_caller]
-    fn panic_hung(&self) -> ! {
-        let processes = hang::describe(self.group);
-        panic!("{} hung\n{processes}{}", self.name, self.output())
+    fn check_time(&self) {
+        if self.deadline <= Instant::now() {
+            let processes = hang::describe(Pid::from_child(&self.child));
+            let (name, limit, output) = (&self.name, self.time_limit, self.output());
+            panic!("{name} hung: killed after {limit:?}\n{processes}{output}");
+        }
     }
 
     /// Returns the output so far.
     fn output(&self) -> String {
-        let streams = [&self.stdout, &self.stderr];
-        let texts = streams.map(|shown| String::from_utf8_lossy(&shown.bytes));
-        texts.concat()
+        let texts = self.shown.each_ref();
+        texts
+            .map(|shown| String::from_utf8_lossy(&shown.bytes))
+            .concat()
     }
 
     fn receive(&mut self) -> Result<(), RecvTimeoutError> {
@@ -210,23 +229,16 @@ impl Live {
     fn receive_within(&mut self, limit: Duration) -> Result<(), RecvTimeoutError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let (stream, bytes) = self.chunks.recv_timeout(left.min(limit))?;
-        self.shown(stream).bytes.extend(bytes);
+        self.shown[stream as usize].bytes.extend(bytes);
         Ok(())
-    }
-
-    fn shown(&mut self, stream: Stream) -> &mut Shown {
-        match stream {
-            Stream::Stdout => &mut self.stdout,
-            Stream::Stderr => &mut self.stderr,
-        }
     }
 }
 
 impl Drop for Live {
     fn drop(&mut self) {
         // Do not wait for the command: one that waits for a disk dies only after that.
-        if self.child.is_some() {
-            let _ = kill_process_group(self.group, Signal::KILL);
+        if let Some(group) = self.group {
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
@@ -238,7 +250,7 @@ fn forward(
     sender: Sender<(Stream, Vec<u8>)>,
 ) {
     thread::spawn(move || {
-        let mut buffer = [0; 4096];
+        let mut buffer = [0; 1 << 14];
         while let Ok(len @ 1..) = pipe.read(&mut buffer) {
             // The test may have ended.
             let _ = sender.send((stream, buffer[..len].to_vec()));
@@ -304,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "hung\n")]
+    #[should_panic(expected = "hung: killed after 50ms")]
     fn an_effect_is_not_awaited_longer_than_the_command_may_take() {
         let run = Run::new("sleep").args(["60"]);
         let mut live = run.time_limit(Duration::from_millis(50)).start();

@@ -10,19 +10,15 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fmt,
-    io::{self, Read},
+    fmt, io,
     os::fd::OwnedFd,
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver, RecvTimeoutError},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 pub use rustix::process::Signal;
-use rustix::process::{Pid, kill_process_group};
 
 use crate::{
     probe::{Skip, has_program},
@@ -167,7 +163,7 @@ impl Run {
     /// Panics if it can't be started.
     #[track_caller]
     pub fn start(&self) -> Live {
-        Live::of(self)
+        Live::of(self, &self.program)
     }
 
     /// Runs the command until it has ended and its stdout and stderr are closed.
@@ -181,25 +177,9 @@ impl Run {
             Some((_, copy)) => copy.as_os_str(),
             None => &self.program,
         };
-        let (typing, stdin) = match self.input.open() {
-            Ok(ends) => ends,
-            Err(e) => panic!("no {:?} for {self}: {e}", self.input),
-        };
-        let child = match self.spawn(program, &stdin) {
-            Ok(child) => child,
-            Err(e) => panic!("can't start {self}: {e}"),
-        };
-        // Close the parent's copy, so that only the child has it open.
-        drop(stdin);
-        let typist = self.input.feed(typing, &self.stdin);
-        let outcome = Waiting::on(child).finish(self.time_limit);
-        drop(typist);
-        outcome.unwrap_or_else(|processes| {
-            panic!(
-                "{self} hung: killed after {:?}\n{processes}",
-                self.time_limit
-            )
-        })
+        let mut live = Live::of(self, program);
+        live.feed(&self.stdin);
+        live.finish()
     }
 
     fn spawn(&self, program: &OsStr, stdin: &OwnedFd) -> io::Result<Child> {
@@ -307,6 +287,16 @@ pub enum Status {
     Signal(i32),
 }
 
+impl Status {
+    fn of(exit: ExitStatus) -> Self {
+        match (exit.code(), exit.signal()) {
+            (Some(code), _) => Self::Exit(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => unreachable!("BUG: it ended neither by itself nor by a signal"),
+        }
+    }
+}
+
 /// The result of a command, besides its effects on files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -364,80 +354,6 @@ impl fmt::Display for Outcome {
         writeln!(f, "--- stdout\n{}", self.stdout_text())?;
         writeln!(f, "--- stderr\n{}", self.stderr_text())
     }
-}
-
-/// A running child. Three threads block on its exit, its stdout and its stderr, so that waiting needs no polling and
-/// a full pipe never stops the child.
-struct Waiting {
-    group: Pid,
-    exit: Receiver<io::Result<ExitStatus>>,
-    stdout: Receiver<Vec<u8>>,
-    stderr: Receiver<Vec<u8>>,
-}
-
-impl Waiting {
-    fn on(mut child: Child) -> Self {
-        let group = Pid::from_child(&child);
-        let stdout = drain(child.stdout.take().expect("BUG: stdout is piped"));
-        let stderr = drain(child.stderr.take().expect("BUG: stderr is piped"));
-        let exit = report(move || child.wait());
-        Self {
-            group,
-            exit,
-            stdout,
-            stderr,
-        }
-    }
-
-    /// Waits for the end. If the command hangs, kills it, and returns what its processes were waiting for.
-    fn finish(self, limit: Duration) -> Result<Outcome, String> {
-        let outcome = self.outcome(Instant::now() + limit);
-        outcome.map_err(|_| {
-            let processes = hang::describe(self.group);
-            // Ignore a failure: the command may just have ended.
-            let _ = kill_process_group(self.group, Signal::KILL);
-            processes
-        })
-    }
-
-    fn outcome(&self, deadline: Instant) -> Result<Outcome, RecvTimeoutError> {
-        // Wait for the streams first: until they are closed, a process of the group is alive.
-        let stdout = within(&self.stdout, deadline)?;
-        let stderr = within(&self.stderr, deadline)?;
-        let status = within(&self.exit, deadline)?.expect("BUG: our own child can be waited for");
-        Ok(Outcome {
-            status: self::status(status),
-            stdout,
-            stderr,
-        })
-    }
-}
-
-fn status(status: ExitStatus) -> Status {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => Status::Exit(code),
-        (None, Some(signal)) => Status::Signal(signal),
-        (None, None) => unreachable!("BUG: it ended neither by itself nor by a signal"),
-    }
-}
-
-fn drain(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
-    report(move || {
-        let mut bytes = Vec::new();
-        pipe.read_to_end(&mut bytes).expect("a pipe can be read");
-        bytes
-    })
-}
-
-fn report<T: Send + 'static>(task: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
-    let (sender, receiver) = mpsc::channel();
-    // Ignore a failure: the receiver is gone if the command hangs.
-    thread::spawn(move || drop(sender.send(task())));
-    receiver
-}
-
-fn within<T>(receiver: &Receiver<T>, deadline: Instant) -> Result<T, RecvTimeoutError> {
-    receiver.recv_timeout(deadline.saturating_duration_since(Instant::now()))
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+use std::{thread, time::Instant};
+
 use super::*;
 use crate::probe;
 
