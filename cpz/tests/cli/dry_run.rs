@@ -218,6 +218,23 @@ fn foresees_the_time_of_a_directory_that_an_earlier_operand_would_make() {
 }
 
 #[test]
+fn foresees_the_mode_of_a_file_that_an_earlier_operand_would_make() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        tree.file("f", "").owner(NOBODY, NOBODY).mode(0o2501);
+        tree.dir("t").mode(0o777);
+        let run = Run::new(CPZ).args(option).args(["-ib", "f", "f", "t"]);
+        run.uid(NOBODY).current_dir(&scratch).output()
+    });
+    assert_eq!(dry.stderr_text(), real.stderr_text());
+    assert!(real.stderr_text().contains("mode 0501"), "{real}");
+}
+
+#[test]
 fn foresees_that_a_directory_is_in_the_way_of_a_hard_link_that_is_not_permitted() {
     if !is_root() {
         skip!("only root can become another user");

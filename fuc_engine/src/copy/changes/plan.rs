@@ -14,7 +14,7 @@ use super::{New, Replaces};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::operand::Operands;
-use crate::copy::options::CopyOp;
+use crate::copy::options::{CopyOp, ModePolicy};
 use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
@@ -53,6 +53,8 @@ pub(in crate::copy) struct Plan {
     /// The directory of relative dests, if the name of one has `..` in it.
     base: Option<SharedFd>,
     keeps_times: bool,
+    /// The set-id and sticky bits, if files and directories do not keep them.
+    dropped_bits: u32,
     /// The last number that was given to a file that would be new.
     last_inode: AtomicU64,
 }
@@ -80,6 +82,10 @@ impl Plan {
             may_meet_again: may_collide || base.is_some() || options.rules.backup.is_some(),
             base,
             keeps_times: options.preserve.timestamps,
+            dropped_bits: match options.preserve.mode {
+                ModePolicy::Preserve => 0,
+                _ => 0o7000,
+            },
             last_inode: AtomicU64::new(0),
         })
     }
@@ -233,7 +239,7 @@ impl Plan {
             New::Directory(source) => {
                 invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
                 if let Some(source) = source {
-                    invented.st_mode = source.st_mode;
+                    invented.st_mode = source.st_mode & !self.dropped_bits;
                     invented.st_mtime = self.time(&source);
                 }
                 return Ok(invented.into());
@@ -250,6 +256,8 @@ impl Plan {
             made.stat.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
         } else if sys::file_type(&made.stat) == FileType::Symlink {
             made.target = sys::read_link(source.dir, source.name).ok();
+        } else if sys::file_type(&made.stat) == FileType::RegularFile {
+            made.stat.st_mode &= !self.dropped_bits;
         }
         made.stat.st_ino = id.inode;
         made.stat.st_dev = sys::device_of(id);
