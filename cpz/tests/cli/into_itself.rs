@@ -24,7 +24,11 @@ fn all_is_there(scratch: &Scratch, at: &str) {
     let kinds = ["1/f", "f", "l"].map(|name| tree.kind(format!("{at}/{name}")));
     assert_eq!(
         kinds,
-        [Some(Kind::File), Some(Kind::File), Some(Kind::Symlink)],
+        [
+            Some(Kind::RegularFile),
+            Some(Kind::RegularFile),
+            Some(Kind::Symlink)
+        ],
         "{tree:?}"
     );
 }
@@ -138,7 +142,7 @@ fn copies_other_operands_after_refusing_one() {
     });
     all_is_there(&scratch, "a/b/a");
     let tree = Snapshot::of(&scratch, Attributes::NAMES);
-    assert_eq!(tree.kind("a/b/z/f"), Some(Kind::File));
+    assert_eq!(tree.kind("a/b/z/f"), Some(Kind::RegularFile));
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn an_unreadable_directory_is_reported_once_and_keeps_its_parents() {
     assert_eq!(report.counts, (3, 0, 1));
     let left = Snapshot::of(&root, Attributes::CONTENT);
     assert_eq!(left.len(), 4);
-    assert_eq!(left.kind("a/locked/f"), Some(Kind::File));
+    assert_eq!(left.kind("a/locked/f"), Some(Kind::RegularFile));
 }
 
 #[test]

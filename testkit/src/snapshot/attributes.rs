@@ -41,11 +41,6 @@ impl Attributes {
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
-
-    /// Calls `read` if `attribute` is in this set.
-    pub(super) fn when<T>(self, attribute: Self, read: impl FnOnce() -> T) -> Option<T> {
-        self.contains(attribute).then(read)
-    }
 }
 
 impl BitOr for Attributes {

@@ -2,7 +2,6 @@
 //! that a sparse file of a terabyte takes no time.
 
 use std::{
-    fmt,
     hash::{DefaultHasher, Hasher as _},
     os::fd::BorrowedFd,
 };
@@ -18,45 +17,32 @@ const KEPT_BYTES: u64 = 4096;
 const BLOCK_BYTES: usize = 4096;
 const CHUNK_BYTES: usize = 16 * BLOCK_BYTES;
 
-#[derive(Clone, PartialEq, Eq)]
-pub(super) enum Content {
-    Bytes(Vec<u8>),
-    Hash(u64),
-    Unreadable(Errno),
-}
-
-impl Content {
-    pub(super) fn of(file: Result<BorrowedFd<'_>, Errno>) -> Self {
-        file.and_then(Self::read).unwrap_or_else(Self::Unreadable)
+/// Describes the content of a file: its bytes, or their hash.
+pub(super) fn content(file: BorrowedFd<'_>) -> Result<String, Errno> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    // Files in /proc report false sizes, so read up to the end to find out whether a file is small.
+    let filled = fill(file, &mut chunk, 0)?;
+    if filled as u64 <= KEPT_BYTES {
+        return Ok(format!("\"{}\"", chunk[..filled].escape_ascii()));
     }
-
-    fn read(file: BorrowedFd<'_>) -> Result<Self, Errno> {
-        let mut chunk = vec![0; CHUNK_BYTES];
-        // Files in /proc report false sizes, so read up to the end to find out whether a file is small.
-        let filled = fill(file, &mut chunk, 0)?;
-        if filled as u64 <= KEPT_BYTES {
-            chunk.truncate(filled);
-            return Ok(Self::Bytes(chunk));
+    let mut hasher = DefaultHasher::new();
+    let mut offset = 0;
+    loop {
+        offset = match seek(file, SeekFrom::Data(offset)) {
+            // The start of the data depends on the filesystem's block size. Chunk boundaries must not.
+            Ok(data) => offset.max(data - data % CHUNK_BYTES as u64),
+            Err(Errno::NXIO) => break,
+            // This filesystem cannot seek to data, so read everything.
+            Err(_) => offset,
+        };
+        let filled = fill(file, &mut chunk, offset)?;
+        if filled == 0 {
+            break;
         }
-        let mut hasher = DefaultHasher::new();
-        let mut offset = 0;
-        loop {
-            offset = match seek(file, SeekFrom::Data(offset)) {
-                // The start of the data depends on the filesystem's block size. Chunk boundaries must not.
-                Ok(data) => offset.max(data - data % CHUNK_BYTES as u64),
-                Err(Errno::NXIO) => break,
-                // This filesystem cannot seek to data, so read everything.
-                Err(_) => offset,
-            };
-            let filled = fill(file, &mut chunk, offset)?;
-            if filled == 0 {
-                break;
-            }
-            hash_blocks(&mut hasher, &chunk[..filled], offset);
-            offset += filled as u64;
-        }
-        Ok(Self::Hash(hasher.finish()))
+        hash_blocks(&mut hasher, &chunk[..filled], offset);
+        offset += filled as u64;
     }
+    Ok(format!("hash {:016x}", hasher.finish()))
 }
 
 fn hash_blocks(hasher: &mut DefaultHasher, chunk: &[u8], mut offset: u64) {
@@ -81,14 +67,4 @@ fn fill(file: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize, E
         }
     }
     Ok(filled)
-}
-
-impl fmt::Display for Content {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
-            Self::Hash(hash) => write!(f, "hash {hash:016x}"),
-            Self::Unreadable(errno) => write!(f, "unreadable ({errno})"),
-        }
-    }
 }

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
-use super::{SHOWN_LINES, Snapshot, shortened};
+use super::{SHOWN_LINES, Snapshot, full_path, shortened};
 
 /// Implements [`Snapshot::diff`].
 pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {
@@ -42,19 +42,13 @@ fn lines(a: &Snapshot, b: &Snapshot) -> Vec<String> {
         for pair in sides.into_values().rev() {
             match pair {
                 (Some(in_a), Some(in_b)) => pairs.push((in_a, in_b)),
-                (Some(in_a), None) => lines.push(format!("- {}", described(a, in_a))),
-                (None, Some(in_b)) => lines.push(format!("+ {}", described(b, in_b))),
+                (Some(in_a), None) => lines.push(format!("- {}", a.described(in_a))),
+                (None, Some(in_b)) => lines.push(format!("+ {}", b.described(in_b))),
                 (None, None) => {}
             }
         }
     }
     lines
-}
-
-fn described(tree: &Snapshot, entry: usize) -> String {
-    let facts = tree.facts(entry).into_iter();
-    let facts: Vec<String> = facts.map(|(_, fact)| shortened(&fact)).collect();
-    format!("{}: {}", tree.shown_path(entry), facts.join(" "))
 }
 
 /// Describes the facts in which two entries of one path differ, or returns `None` if there are none.
@@ -74,5 +68,6 @@ fn changed(a: (&Snapshot, usize), b: (&Snapshot, usize)) -> Option<String> {
         )
     });
     let changes: Vec<String> = changes.collect();
-    (!changes.is_empty()).then(|| format!("~ {}: {}", a.0.shown_path(a.1), changes.join("; ")))
+    let path = full_path(&a.0.entries, a.1);
+    (!changes.is_empty()).then(|| format!("~ {}: {}", shortened(&path), changes.join("; ")))
 }

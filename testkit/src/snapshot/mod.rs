@@ -18,23 +18,15 @@
 //! number. So equal trees are equal lists, and a chain of 100,000 levels needs no long paths.
 
 use std::{
-    collections::HashMap,
-    ffi::{OsStr, OsString},
-    fmt,
-    ops::RangeInclusive,
-    path::Path,
-    time::Duration,
+    collections::HashMap, ffi::OsString, fmt, ops::RangeInclusive, path::Path, time::Duration,
 };
 
-use entry::Entry;
-
 pub use attributes::Attributes;
-pub use entry::Kind;
+pub use rustix::fs::FileType as Kind;
 
 mod attributes;
 mod content;
 mod diff;
-mod entry;
 mod record;
 
 /// Most lines that a listing or a difference shows.
@@ -45,6 +37,20 @@ const SHOWN_LINES: usize = 300;
 pub struct Snapshot {
     attributes: Attributes,
     entries: Vec<Entry>,
+}
+
+/// An entry of a tree.
+#[derive(Clone, PartialEq, Eq)]
+struct Entry {
+    /// Number of the parent directory. The root is its own parent.
+    parent: usize,
+    name: OsString,
+    kind: Kind,
+    /// The attributes that count, with labels.
+    facts: Vec<(&'static str, String)>,
+    /// Seconds and nanoseconds, with labels. `None`: some time during the run. Such times differ from run to run, so all
+    /// of them are equal.
+    times: Vec<(&'static str, Option<(i64, i64)>)>,
 }
 
 impl Snapshot {
@@ -93,21 +99,23 @@ impl Snapshot {
     /// moments leave equal trees, while times that they preserved still count.
     #[must_use]
     pub fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
-        for entry in &mut self.entries {
-            entry.freshen(period);
+        let is_fresh = |(seconds, nanos): (i64, i64)| {
+            let time = seconds.try_into().ok().zip(nanos.try_into().ok());
+            time.is_some_and(|(seconds, nanos)| period.contains(&Duration::new(seconds, nanos)))
+        };
+        let times = self.entries.iter_mut().flat_map(|entry| &mut entry.times);
+        for (_, time) in times {
+            *time = time.filter(|&time| !is_fresh(time));
         }
         self
     }
 
-    /// Replaces the target of each symlink by the result of `change`.
+    /// Replaces a path in the targets of symlinks.
     #[must_use]
-    pub fn with_targets(mut self, change: impl Fn(&OsStr) -> OsString) -> Self {
-        for target in self
-            .entries
-            .iter_mut()
-            .filter_map(|entry| entry.target.as_mut())
-        {
-            *target = change(target);
+    pub fn with_targets(mut self, path: &Path, by: &str) -> Self {
+        let facts = self.entries.iter_mut().flat_map(|entry| &mut entry.facts);
+        for (_, target) in facts.filter(|(label, _)| *label == "target") {
+            *target = target.replace(&*path.to_string_lossy(), by);
         }
         self
     }
@@ -122,12 +130,46 @@ impl Snapshot {
     }
 
     /// Returns the numbers of the entries of each directory.
-    pub(super) fn children(&self) -> HashMap<usize, Vec<usize>> {
+    fn children(&self) -> HashMap<usize, Vec<usize>> {
         let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
         for (index, entry) in self.entries.iter().enumerate().skip(1) {
             children.entry(entry.parent).or_default().push(index);
         }
         children
+    }
+
+    /// Describes an entry by labelled facts. Facts of two entries are compared if they have the same label.
+    fn facts(&self, index: usize) -> Vec<(&'static str, String)> {
+        let entry = &self.entries[index];
+        let kind = ("type", format!("{:?}", entry.kind));
+        let times = entry.times.iter().map(|&(label, time)| match time {
+            Some((seconds, nanos)) => (label, format!("{label} {seconds}.{nanos:09}")),
+            None => (label, format!("{label} fresh")),
+        });
+        let facts = entry.facts.iter().cloned();
+        [kind].into_iter().chain(facts).chain(times).collect()
+    }
+
+    /// Describes an entry by its path and its facts. What is long is shortened.
+    fn described(&self, index: usize) -> String {
+        let facts = self.facts(index).into_iter();
+        let facts: Vec<String> = facts.map(|(_, fact)| shortened(&fact)).collect();
+        let path = full_path(&self.entries, index);
+        format!("{}: {}", shortened(&path), facts.join(" "))
+    }
+}
+
+/// Returns the path of an entry for messages.
+fn full_path(entries: &[Entry], mut index: usize) -> String {
+    let mut names = Vec::new();
+    while index != 0 {
+        names.push(entries[index].name.to_string_lossy());
+        index = entries[index].parent;
+    }
+    names.reverse();
+    match names.is_empty() {
+        true => ".".to_owned(),
+        false => names.join("/").escape_debug().to_string(),
     }
 }
 
@@ -135,11 +177,7 @@ impl fmt::Debug for Snapshot {
     /// Lists the entries, one line for each, up to a limit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for index in 0..self.len().min(SHOWN_LINES) {
-            write!(f, "{}:", self.shown_path(index))?;
-            for (_, fact) in self.facts(index) {
-                write!(f, " {}", shortened(&fact))?;
-            }
-            writeln!(f)?;
+            writeln!(f, "{}", self.described(index))?;
         }
         match self.len().saturating_sub(SHOWN_LINES) {
             0 => Ok(()),

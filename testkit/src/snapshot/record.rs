@@ -7,24 +7,20 @@ use std::{
     io,
     os::{
         fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
-        unix::ffi::{OsStrExt as _, OsStringExt as _},
+        unix::ffi::OsStrExt as _,
     },
     path::Path,
 };
 
 use rustix::{
     fs::{
-        AtFlags, Mode, OFlags, Stat, StatxFlags, Timespec, Timestamps, lgetxattr, llistxattr,
-        major, minor, openat, readlinkat, statat, statx, utimensat,
+        AtFlags, Mode, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
+        openat, readlinkat, statat, statx, utimensat,
     },
     io::Errno,
 };
 
-use super::{
-    Attributes,
-    content::Content,
-    entry::{Entry, Kind, Moment},
-};
+use super::{Attributes, Entry, Kind, content::content, full_path};
 use crate::{
     tree::OMIT,
     walk::{Start, Visitor, file_type, identity, names, times, walk},
@@ -67,7 +63,7 @@ impl Visitor for Recorder {
                 Ok(_) => {}
                 // The directory can be listed but not searched, so its entries cannot be looked up.
                 Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    self.entries[this].locked = true;
+                    self.lock(this);
                 }
                 Err(e) => return Err(e),
             }
@@ -79,7 +75,7 @@ impl Visitor for Recorder {
         if error != Errno::ACCESS {
             return Err(error.into());
         }
-        self.entries[this].locked = true;
+        self.lock(this);
         Ok(())
     }
 }
@@ -91,56 +87,93 @@ impl Recorder {
         let fresh = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
         let _ = statx(dir, name, fresh, StatxFlags::BASIC_STATS);
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let kind = Kind::of(file_type(&stat));
+        let kind = file_type(&stat);
         let place = Place { dir, name };
+        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
         let wanted = self.attributes;
-        let file = |attribute| wanted.contains(attribute) && kind == Kind::File;
-        let target = match kind {
-            Kind::Symlink => Some(place.target(wanted, &stat)?),
-            _ => None,
+        let mut facts = Vec::new();
+        let mut tell = |label, attribute, has_it, fact: &dyn Fn() -> io::Result<String>| {
+            if has_it && wanted.contains(attribute) {
+                let fact = fact()?;
+                facts.extend((!fact.is_empty()).then_some((label, fact)));
+            }
+            io::Result::Ok(())
         };
-        let xattrs = match wanted.contains(Attributes::XATTRS) {
-            true => Some(place.xattrs()?),
-            false => None,
-        };
-        let device = matches!(kind, Kind::CharDevice | Kind::BlockDevice)
-            && wanted.contains(Attributes::DEVICE);
+        let (is_file, is_link) = (kind == Kind::RegularFile, kind == Kind::Symlink);
+        let mode = stat.st_mode & 0o7777;
+        tell("mode", Attributes::MODE, !is_link, &|| {
+            Ok(format!("mode {mode:o}"))
+        })?;
+        tell("size", Attributes::SIZE, is_file, &|| {
+            Ok(format!("{} bytes", stat.st_size))
+        })?;
+        tell(
+            "content",
+            Attributes::DATA,
+            is_file,
+            &|| Ok(place.content()),
+        )?;
+        tell("target", Attributes::NAMES, is_link, &|| {
+            place.target(wanted, &stat)
+        })?;
+        tell("device", Attributes::DEVICE, is_device, &|| {
+            Ok(format!(
+                "device {}:{}",
+                major(stat.st_rdev),
+                minor(stat.st_rdev)
+            ))
+        })?;
+        tell("owner", Attributes::OWNER, true, &|| {
+            Ok(format!("owner {}:{}", stat.st_uid, stat.st_gid))
+        })?;
+        tell("xattrs", Attributes::XATTRS, true, &|| place.xattrs())?;
+        let has_holes = stat.st_blocks * 512 < stat.st_size;
+        tell("holes", Attributes::HOLES, is_file && has_holes, &|| {
+            Ok("has holes".to_owned())
+        })?;
         let read = times(&stat);
-        let mode = kind != Kind::Symlink && wanted.contains(Attributes::MODE);
-        let entry = Entry {
+        let times = [
+            ("mtime", Attributes::MTIME, read.last_modification),
+            ("atime", Attributes::ATIME, read.last_access),
+        ];
+        let times = times
+            .into_iter()
+            .filter(|&(_, attribute, _)| wanted.contains(attribute));
+        let times = times.map(|(label, _, time)| (label, Some((time.tv_sec, time.tv_nsec))));
+        self.entries.push(Entry {
             parent,
             name: OsStr::from_bytes(name.to_bytes()).to_owned(),
             kind,
-            mode: mode.then_some(stat.st_mode & 0o7777),
-            size_bytes: file(Attributes::SIZE).then_some(stat.st_size.unsigned_abs()),
-            content: file(Attributes::DATA).then(|| place.content()),
-            target,
-            same_inode_as: self.link(kind, &stat),
-            device: device.then(|| (major(stat.st_rdev), minor(stat.st_rdev))),
-            owner: wanted.when(Attributes::OWNER, || (stat.st_uid, stat.st_gid)),
-            mtime: wanted.when(Attributes::MTIME, || moment(read.last_modification)),
-            atime: wanted.when(Attributes::ATIME, || moment(read.last_access)),
-            xattrs,
-            has_holes: file(Attributes::HOLES).then(|| stat.st_blocks * 512 < stat.st_size),
-            locked: false,
-        };
-        self.entries.push(entry);
+            facts,
+            times: times.collect(),
+        });
+        if kind != Kind::Directory && stat.st_nlink > 1 && wanted.contains(Attributes::LINKS) {
+            self.link(identity(&stat));
+        }
         Ok(kind)
     }
 
-    /// Returns the first entry of this inode, and marks that entry as one of several names.
-    fn link(&mut self, kind: Kind, stat: &Stat) -> Option<usize> {
-        let lonely = kind == Kind::Directory || stat.st_nlink < 2;
-        if lonely || !self.attributes.contains(Attributes::LINKS) {
-            return None;
+    /// Marks the last entry and the first one of this inode as names of one file.
+    fn link(&mut self, inode: (u64, u64)) {
+        let this = self.entries.len() - 1;
+        let first = *self.first_of.entry(inode).or_insert(this);
+        if first != this {
+            let link = ("link", format!("= {}", full_path(&self.entries, first)));
+            self.mark(first, link.clone());
+            self.mark(this, link);
         }
-        let this = self.entries.len();
-        let first = *self.first_of.entry(identity(stat)).or_insert(this);
-        if first == this {
-            return None;
+    }
+
+    /// Marks a directory whose entries cannot be listed or looked up.
+    fn lock(&mut self, directory: usize) {
+        self.mark(directory, ("locked", "locked".to_owned()));
+    }
+
+    fn mark(&mut self, entry: usize, fact: (&'static str, String)) {
+        let facts = &mut self.entries[entry].facts;
+        if !facts.contains(&fact) {
+            facts.push(fact);
         }
-        self.entries[first].same_inode_as = Some(first);
-        Some(first)
     }
 }
 
@@ -151,9 +184,9 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn content(&self) -> Content {
-        let opened = self.open();
-        Content::of(opened.as_ref().map(OwnedFd::as_fd).map_err(|&e| e))
+    fn content(&self) -> String {
+        let content = self.open().and_then(|file| content(file.as_fd()));
+        content.unwrap_or_else(|e| format!("unreadable ({e})"))
     }
 
     fn open(&self) -> Result<OwnedFd, Errno> {
@@ -165,7 +198,7 @@ impl Place<'_> {
         }
     }
 
-    fn target(&self, wanted: Attributes, stat: &Stat) -> io::Result<OsString> {
+    fn target(&self, wanted: Attributes, stat: &Stat) -> io::Result<String> {
         let target = readlinkat(self.dir, self.name, Vec::new())?;
         if wanted.contains(Attributes::ATIME) {
             let times = Timestamps {
@@ -175,12 +208,12 @@ impl Place<'_> {
             // Reading a link changes its atime. Only its owner may restore it, so ignore a failure.
             let _ = utimensat(self.dir, self.name, &times, AtFlags::SYMLINK_NOFOLLOW);
         }
-        Ok(OsString::from_vec(target.into_bytes()))
+        Ok(format!("-> {:?}", OsStr::from_bytes(target.to_bytes())))
     }
 
     /// Returns all extended attributes, sorted by name. A path through /proc also serves links, special files
     /// and files that may not be opened.
-    fn xattrs(&self) -> io::Result<Vec<(OsString, Vec<u8>)>> {
+    fn xattrs(&self) -> io::Result<String> {
         let mut path = format!("/proc/self/fd/{}/", self.dir.as_raw_fd()).into_bytes();
         path.extend(self.name.to_bytes());
         let path = OsStr::from_bytes(&path);
@@ -202,16 +235,10 @@ impl Place<'_> {
                 Err(Errno::ACCESS | Errno::PERM | Errno::NODATA) => value = b"unreadable".to_vec(),
                 Err(e) => return Err(e.into()),
             }
-            xattrs.push((OsStr::from_bytes(name).to_owned(), value));
+            xattrs.push(format!(" {}={}", name.escape_ascii(), value.escape_ascii()));
         }
         xattrs.sort();
-        Ok(xattrs)
-    }
-}
-
-fn moment(time: Timespec) -> Moment {
-    Moment::At {
-        seconds: time.tv_sec,
-        nanos: time.tv_nsec,
+        let label = if xattrs.is_empty() { "" } else { "xattrs" };
+        Ok(label.to_owned() + &xattrs.concat())
     }
 }

@@ -53,7 +53,7 @@ fn an_additional_entry_is_seen() {
 #[test]
 fn another_type_is_seen() {
     let text = difference(Attributes::NAMES, f, |t| t.dir("d/f"));
-    assert_eq!(text, "~ d/f: File != Directory\n");
+    assert_eq!(text, "~ d/f: RegularFile != Directory\n");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn kinds_are_found_by_path() {
     let scratch = Scratch::new();
     f(&Tree::at(scratch.path()));
     let snapshot = Snapshot::of(&scratch, Attributes::NAMES);
-    assert_eq!(snapshot.kind("d/f"), Some(Kind::File));
+    assert_eq!(snapshot.kind("d/f"), Some(Kind::RegularFile));
     assert_eq!(snapshot.kind("d"), Some(Kind::Directory));
     assert_eq!(snapshot.kind("d/g"), None);
 }
