@@ -101,10 +101,12 @@ const ROWS: &[Deviation] = &[
     dry(
         CPZ_MANUAL,
         cp("Each source is seen as it is now", |case, real| {
-            let from = usize::from(!has_parents(case));
-            let later = places(case, case.sources().get(from..).unwrap_or_default());
+            let later = places(case, case.sources().get(1..).unwrap_or_default());
             if case.has_plain_names() {
-                return is_one_within(&places(case, &copies(real)), &later);
+                let [sources, dests] = copies(real).map(|paths| places(case, &paths));
+                let adds_to_source = has_parents(case) || has_backup(case);
+                return is_one_within(&dests, &later)
+                    || adds_to_source && is_one_within(&sources, &dests);
             }
             let dests = places(case, &case.dests());
             is_one_within(&dests, &later) || is_one_within(&later, &dests)
@@ -198,17 +200,20 @@ fn says(gnu: &Observed, text: &str) -> bool {
     windows.any(|window| window == text.as_bytes())
 }
 
-/// Returns the dests that a run with `--verbose` has printed, as far as they need no escapes.
-fn copies(real: &Observed) -> Vec<Vec<u8>> {
+/// Returns the sources and the dests that a run with `--verbose` has printed, as far as they need no escapes.
+fn copies(real: &Observed) -> [Vec<Vec<u8>>; 2] {
     let text = String::from_utf8_lossy(&real.stdout);
-    let dest = |line: &str| {
-        let (_, dest) = line.split_once(" -> ")?;
+    let working = format!("/{ABOVE}/{WORKING}");
+    let paths = |text: &str| {
         // The directories that `--parents` makes are not quoted.
-        let dest = dest.split('\'').nth(1).unwrap_or(dest);
-        let in_working = dest.split_once(&format!("/{ABOVE}/{WORKING}"));
-        Some(in_working.map_or(dest, |(_, path)| path).into())
+        let skipped = usize::from(text.contains('\''));
+        let paths = text.split('\'').skip(skipped).step_by(2);
+        let in_working = |path: &str| path.split_once(&working).map_or(path, |it| it.1).into();
+        paths.map(in_working).collect::<Vec<_>>()
     };
-    text.lines().filter_map(dest).collect()
+    let lines = text.lines().filter_map(|line| line.split_once(" -> "));
+    let (sources, dests): (Vec<_>, Vec<_>) = lines.map(|(a, b)| (paths(a), paths(b))).unzip();
+    [sources, dests].map(|paths| paths.concat())
 }
 
 fn has_own_text(_: &Case, gnu: &Observed) -> bool {
