@@ -24,7 +24,6 @@ enum Action {
     Make(What, Vec<u8>),
     SetOwner(u32, u32),
     SetMode(u32),
-    SetAcl(Acl),
     SetXattr(&'static str, Vec<u8>),
     SetTimes(Duration),
 }
@@ -143,7 +142,7 @@ impl<'a> Planner<'a> {
             if let Some(acl) = &attributes.acl
                 && (acl.kind == AclKind::Access || matches!(what, What::Dir))
             {
-                actions.push(Action::SetAcl(acl.clone()));
+                actions.push(Action::SetXattr(acl.attribute(), acl.encoded()));
             }
         }
         let (seconds, nanos) = attributes.time;
@@ -184,7 +183,6 @@ impl Step {
             },
             Action::SetOwner(user, group) => tree.select(path).owner(*user, *group),
             Action::SetMode(mode) => tree.select(path).mode(*mode),
-            Action::SetAcl(acl) => tree.select(path).xattr(acl.attribute(), acl.encoded()),
             Action::SetXattr(name, value) => tree.select(path).xattr(name, value),
             Action::SetTimes(time) => tree.select(path).mtime(*time).atime(*time),
         };
@@ -216,9 +214,9 @@ impl Step {
             },
             Action::SetOwner(user, group) => format!("chown -h {user}:{group} {path}"),
             Action::SetMode(mode) => format!("chmod {mode:04o} {path}"),
-            Action::SetAcl(acl) => format!("setfacl --set {} {path}", acl.text()),
             Action::SetXattr(name, value) => {
-                format!("setfattr -n {name} -v {} {path}", quoted(value))
+                let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("setfattr -n {name} -v 0x{hex} {path}")
             }
             Action::SetTimes(time) => {
                 let (seconds, nanos) = (time.as_secs(), time.subsec_nanos());
@@ -271,33 +269,6 @@ impl Acl {
             bytes.extend(id.to_le_bytes());
         }
         bytes
-    }
-
-    /// Writes the ACL for `setfacl --set`.
-    fn text(&self) -> String {
-        let prefix = match self.kind {
-            AclKind::Access => "",
-            AclKind::Default => "d:",
-        };
-        let (user, group) = (self.user.to_string(), self.group.to_string());
-        let who = [
-            ("u", ""),
-            ("u", &*user),
-            ("g", ""),
-            ("g", &*group),
-            ("m", ""),
-            ("o", ""),
-        ];
-        let entries = who
-            .iter()
-            .zip(self.permissions)
-            .map(|((tag, id), permissions)| {
-                let bits = [(4, 'r'), (2, 'w'), (1, 'x')];
-                let bits =
-                    bits.map(|(bit, letter)| if permissions & bit == 0 { '-' } else { letter });
-                format!("{prefix}{tag}:{id}:{}", String::from_iter(bits))
-            });
-        entries.collect::<Vec<_>>().join(",")
     }
 }
 
