@@ -20,7 +20,7 @@ use super::content::{ContentError, Moved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
 use super::operand::Operands;
-use super::options::CopyOp;
+use super::policy::Policy;
 use crate::execution::Execution;
 use crate::observer::CopyMethod;
 use crate::operand;
@@ -106,13 +106,13 @@ fn apart<T>(plan: impl FnOnce() -> T) -> T {
 impl Changes {
     /// Returns the changes of a run. Says whether several operands may have one dest.
     pub(super) fn new(
-        options: &CopyOp<'_>,
+        policy: &Policy<'_>,
         operands: &Operands<'_>,
         may_collide: bool,
     ) -> Result<Self, Errno> {
-        Ok(match options.execution {
+        Ok(match policy.options.execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(Plan::new(options, operands, may_collide)?),
+            Execution::DryRun => Self::Planned(Plan::new(policy, operands, may_collide)?),
         })
     }
 

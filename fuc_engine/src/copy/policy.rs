@@ -137,7 +137,7 @@ impl<'a> Policy<'a> {
         self.xattr_conf.get_or_init(XattrConf::read).action(name)
     }
 
-    fn umask(&self) -> u32 {
+    pub(super) fn umask(&self) -> u32 {
         *self.umask.get_or_init(sys::umask)
     }
 

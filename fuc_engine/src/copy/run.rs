@@ -226,7 +226,11 @@ impl<'a> CopyRun<'a> {
             true => Failures::in_any_order(operands),
             false => Failures::of(operands),
         };
-        let changes = Changes::new(options, &self.ctx.operands, self.ctx.merges_directories);
+        let changes = Changes::new(
+            &self.ctx.policy,
+            &self.ctx.operands,
+            self.ctx.merges_directories,
+        );
         self.ctx.changes = changes.map_err(unusable)?;
         let is_unsafe = self.ctx.merges_directories || options.rules.backup.is_some();
         if options.delete.is_some() && is_unsafe {

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -14,7 +14,8 @@ use super::{New, Replaces};
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::operand::Operands;
-use crate::copy::options::{CopyOp, ModePolicy};
+use crate::copy::options::ModePolicy;
+use crate::copy::policy::Policy;
 use crate::hashing::HashMap;
 use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
@@ -53,7 +54,7 @@ pub(in crate::copy) struct Plan {
     /// The directory of relative dests, if the name of one has `..` in it.
     base: Option<SharedFd>,
     keeps_times: bool,
-    /// The set-id and sticky bits, if files and directories do not keep them.
+    /// The bits of modes that files and directories do not keep.
     dropped_bits: u32,
     /// The last number that was given to a file that would be new.
     last_inode: AtomicU64,
@@ -61,10 +62,11 @@ pub(in crate::copy) struct Plan {
 
 impl Plan {
     pub(super) fn new(
-        options: &CopyOp<'_>,
+        policy: &Policy<'_>,
         operands: &Operands<'_>,
         may_collide: bool,
     ) -> Result<Self, Errno> {
+        let options = policy.options;
         let stand_in = sys::create_in_memory()?;
         let stat = sys::stat_directory(stand_in.as_fd())?;
         let mut names = (0..operands.len() as u32).map(|index| operands.dest_name(index));
@@ -84,7 +86,7 @@ impl Plan {
             keeps_times: options.preserve.timestamps,
             dropped_bits: match options.preserve.mode {
                 ModePolicy::Preserve => 0,
-                _ => 0o7000,
+                _ => 0o7000 | policy.umask(),
             },
             last_inode: AtomicU64::new(0),
         })
