@@ -21,13 +21,8 @@ const NEWEST: (u32, u32) = (9, 10);
 /// The programs that are taken from `FUC_REFERENCE`. Others are the installed ones.
 const FROM_REFERENCE: &[&str] = &["rm", "cp"];
 
-/// A program that a test found.
-#[derive(Clone, Debug)]
-struct Found {
-    program: PathBuf,
-    /// The release, or `None` if the program is not GNU's.
-    release: Option<(u32, u32)>,
-}
+/// A program, and its release.
+type Found = (PathBuf, (u32, u32));
 
 /// Returns GNU's program `name`, as a path or as a name in `PATH`. Prints its version if it is an installed one.
 ///
@@ -38,11 +33,7 @@ struct Found {
 /// Panics if `FUC_REFERENCE` is set and that directory lacks the program.
 #[track_caller]
 pub fn gnu(name: &str) -> Result<PathBuf, Skip> {
-    let found = found(name);
-    match found.release {
-        Some(_) => Ok(found.program),
-        None => Err(Skip(format!("{name} is not GNU's here"))),
-    }
+    found(name).map(|(program, _)| program)
 }
 
 /// Returns GNU's program `name` if it is as new as the reference.
@@ -54,49 +45,40 @@ pub fn gnu(name: &str) -> Result<PathBuf, Skip> {
 /// Panics if `FUC_REFERENCE` is set and that directory lacks the program.
 #[track_caller]
 pub fn newest_gnu(name: &str) -> Result<PathBuf, Skip> {
-    let program = gnu(name)?;
-    match found(name).release {
-        Some(release) if release < NEWEST => {
-            let (major, minor) = NEWEST;
-            Err(Skip(format!("{name} is older than {major}.{minor}")))
-        }
-        _ => Ok(program),
+    let (program, release) = found(name)?;
+    if release < NEWEST {
+        let (major, minor) = NEWEST;
+        return Err(Skip(format!("{name} is older than {major}.{minor}")));
     }
+    Ok(program)
 }
 
 /// Finds a program, once for each test binary.
 #[track_caller]
-fn found(name: &str) -> Found {
-    static FOUND: Mutex<BTreeMap<String, Found>> = Mutex::new(BTreeMap::new());
+fn found(name: &str) -> Result<Found, Skip> {
+    static FOUND: Mutex<BTreeMap<String, Result<Found, Skip>>> = Mutex::new(BTreeMap::new());
     let mut known = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(found) = known.get(name) {
-        return found.clone();
-    }
-    let found = find(name);
-    known.insert(name.to_owned(), found.clone());
-    found
+    let found = known.entry(name.to_owned()).or_insert_with(|| find(name));
+    found.clone()
 }
 
 #[track_caller]
-fn find(name: &str) -> Found {
+fn find(name: &str) -> Result<Found, Skip> {
     let reference = env::var_os("FUC_REFERENCE").filter(|_| FROM_REFERENCE.contains(&name));
-    if let Some(dir) = reference {
-        let program = Path::new(&dir).join(name);
-        let release = release_of(&program);
+    let program = Path::new(&reference.clone().unwrap_or_default()).join(name);
+    let release = release_of(&program);
+    if reference.is_some() {
         assert!(
             program.is_absolute() && release.is_some(),
             "FUC_REFERENCE is not an absolute path of a directory with GNU {name}"
         );
-        return Found { program, release };
-    }
-    let program = PathBuf::from(name);
-    let release = release_of(&program);
-    if let Some((major, minor)) = release {
+    } else if let Some((major, minor)) = release {
         note(&format!(
             "compared with the installed {name} {major}.{minor}"
         ));
     }
-    Found { program, release }
+    let release = release.ok_or_else(|| Skip(format!("{name} is not GNU's here")))?;
+    Ok((program, release))
 }
 
 fn release_of(program: &Path) -> Option<(u32, u32)> {

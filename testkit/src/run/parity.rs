@@ -2,6 +2,7 @@
 //! and both streams must be equal, apart from the command's name and the order of lines.
 
 use std::{
+    env,
     ffi::{OsStr, OsString},
     fmt::Write as _,
     os::unix::ffi::OsStrExt as _,
@@ -11,8 +12,9 @@ use std::{
 use super::{
     Input, Outcome, Run,
     compare::{replaced, same_but_for_name},
+    lend,
     twins::{Period, Twins},
-    wrapped::{Link, Scripts},
+    wrapped::Link,
 };
 use crate::{
     probe::{Skip, gnu, newest_gnu},
@@ -40,10 +42,8 @@ pub fn parity(
 pub struct Parity {
     ours: PathBuf,
     gnu: String,
-    args: Vec<OsString>,
-    env: Vec<(OsString, OsString)>,
-    stdin: Vec<u8>,
-    input: Input,
+    /// What both commands have in common.
+    run: Run,
     attributes: Attributes,
     twins: Twins,
     scripts: Option<[String; 2]>,
@@ -58,10 +58,7 @@ impl Parity {
         Self {
             ours: ours.as_ref().to_owned(),
             gnu: gnu.to_owned(),
-            args: Vec::new(),
-            env: Vec::new(),
-            stdin: Vec::new(),
-            input: Input::Pipe,
+            run: Run::new(""),
             attributes: Attributes::ALL - Attributes::ATIME,
             twins: Twins::default(),
             scripts: None,
@@ -70,34 +67,33 @@ impl Parity {
         }
     }
 
+    fn map(mut self, change: impl FnOnce(Run) -> Run) -> Self {
+        self.run = change(self.run);
+        self
+    }
+
     /// Adds arguments. `$PWD` at the beginning of one becomes the absolute path of the tree.
     #[must_use]
-    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
-        let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
-        self.args.extend(args);
-        self
+    pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.map(|run| run.args(args))
     }
 
     /// Sets an environment variable.
     #[must_use]
-    pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
-        let pair = (name.as_ref().to_owned(), value.as_ref().to_owned());
-        self.env.push(pair);
-        self
+    pub fn env(self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
+        self.map(|run| run.env(name, value))
     }
 
     /// Sets the bytes that both can read from stdin: the answers to their prompts.
     #[must_use]
-    pub fn stdin(mut self, bytes: impl AsRef<[u8]>) -> Self {
-        self.stdin = bytes.as_ref().to_owned();
-        self
+    pub fn stdin(self, bytes: impl AsRef<[u8]>) -> Self {
+        self.map(|run| run.stdin(bytes))
     }
 
     /// Sets the kind of stdin of both, by default a pipe.
     #[must_use]
-    pub fn input(mut self, input: Input) -> Self {
-        self.input = input;
-        self
+    pub fn input(self, input: Input) -> Self {
+        self.map(|run| run.input(input))
     }
 
     /// Sets the attributes of the trees that count.
@@ -111,7 +107,7 @@ impl Parity {
     #[must_use]
     pub fn uid(mut self, uid: u32) -> Self {
         self.twins.owner = Some(uid);
-        self
+        self.map(|run| run.uid(uid))
     }
 
     /// Makes the trees in `dir`, for a comparison on a certain filesystem.
@@ -177,17 +173,13 @@ impl Parity {
             .has_gnus_name
             .then(|| Link::named(&self.gnu, &self.ours));
         let our_program = link.as_ref().map_or(self.ours.clone(), Link::path);
-        let (our_program, gnu_program) = (our_program.as_path(), gnu_program.as_path());
-        let scripts = self.scripts.as_ref().map(|[ours, gnu]| {
-            Scripts::around([(our_program, ours.as_str()), (gnu_program, gnu.as_str())])
-        });
-        let [our_command, gnu_command] = match &scripts {
-            Some(scripts) => scripts.paths(),
-            None => [our_program, gnu_program].map(Path::to_owned),
+        let [our_script, gnu_script] = match &self.scripts {
+            Some(scripts) => scripts.each_ref().map(Some),
+            None => [None; 2],
         };
         let period = Period::begin();
-        let ours = self.side(&our_command, &our_tree);
-        let gnu = self.side(&gnu_command, &gnu_tree);
+        let (our_program, ours) = self.side(our_program, our_script, &our_tree);
+        let (gnu_program, gnu) = self.side(gnu_program, gnu_script, &gnu_tree);
         let period = period.end();
         let [before, after] = [&gnu_tree, &our_tree].map(|tree| {
             Snapshot::of(tree, self.attributes)
@@ -195,7 +187,7 @@ impl Parity {
                 .with_targets(tree.path(), "$PWD")
         });
         let difference = before.diff(&after);
-        let same = same_but_for_name((&ours, our_program), (&gnu, gnu_program));
+        let same = same_but_for_name((&ours, &our_program), (&gnu, &gnu_program));
         if !same || !difference.is_empty() {
             let mut report = self.describe(&[(&gnu, &before), (&ours, &after)]);
             write!(report, "--- trees: - gnu, + ours\n{difference}")
@@ -205,32 +197,44 @@ impl Parity {
         Some(ours)
     }
 
+    /// Runs a program, perhaps by a script. Returns the path by which it was called, too.
     #[track_caller]
-    fn side(&self, program: &Path, tree: &Scratch) -> Outcome {
-        let args = self.args.iter().map(|arg| with_pwd(arg, tree.path()));
-        let mut run = Run::new(program)
-            .args(args)
-            .current_dir(tree)
-            .stdin(&self.stdin)
-            .input(self.input);
-        for (name, value) in &self.env {
-            run = run.env(name, value);
-        }
-        if let Some(uid) = self.twins.owner {
-            run = run.uid(uid);
+    fn side(
+        &self,
+        program: PathBuf,
+        script: Option<&String>,
+        tree: &Scratch,
+    ) -> (PathBuf, Outcome) {
+        // A script may become another user.
+        let lent = lend(program.as_os_str());
+        let program = lent.as_ref().map_or(program, |(_, copy)| copy.clone());
+        let args = self.run.args.iter().map(|arg| with_pwd(arg, tree.path()));
+        let mut run = self.run.clone().current_dir(tree);
+        run.program = program.clone().into();
+        run.args = args.collect();
+        if let Some(script) = script {
+            // The script may add arguments after the bare name.
+            let dir = program.parent().unwrap_or(Path::new("")).to_owned();
+            let inherited = env::var_os("PATH").unwrap_or_default();
+            let dirs = [dir].into_iter().chain(env::split_paths(&inherited));
+            let dirs = dirs.filter(|dir| !dir.as_os_str().is_empty());
+            let path = env::join_paths(dirs).expect("no directory has a colon in its name");
+            run = run.env("PATH", path);
+            run.program = program.file_name().unwrap_or_default().to_owned();
+            run = run.under("sh", ["-c", script, "sh"].map(OsStr::new));
         }
         let mut outcome = run.output();
         for stream in [&mut outcome.stdout, &mut outcome.stderr] {
             *stream = without_pwd(stream, tree.path());
         }
-        outcome
+        (program, outcome)
     }
 
     fn describe(&self, sides: &[(&Outcome, &Snapshot); 2]) -> String {
         let mut report = format!(
             "{} differs from GNU\nargs: {:?}\n",
             self.ours.display(),
-            self.args
+            self.run.args
         );
         for (name, (outcome, tree)) in ["gnu", "ours"].iter().zip(sides) {
             write!(report, "\n=== {name}: {outcome}--- tree\n{tree:?}")
