@@ -50,7 +50,7 @@ pub struct Habits {
     /// When `unlink` and `rmdir` fail.
     pub removal: Removal,
 
-    /// Every extended attribute is stored as bytes without a meaning, in memory. For example, an ACL does not
+    /// Every extended attribute is stored as bytes without a meaning. For example, an ACL does not
     /// change the mode.
     pub meaningless_xattrs: bool,
     /// `setxattr` and `removexattr` of `system.posix_acl_*`.

@@ -15,10 +15,10 @@ use std::{
 };
 
 use fuser::{
-    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
-    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
-    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
-    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, Filesystem, FopenFlags, Generation,
+    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
+    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
+    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::{
     fs::{
@@ -50,6 +50,18 @@ macro_rules! answer {
 }
 
 impl Server {
+    fn done(&self, reply: ReplyEmpty, result: io::Result<()>) {
+        answer!(self, reply, result, () => reply.ok());
+    }
+
+    fn entry(&self, reply: ReplyEntry, found: io::Result<FileAttr>) {
+        answer!(self, reply, found, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
+    }
+
+    fn attr(&self, reply: ReplyAttr, found: io::Result<FileAttr>) {
+        answer!(self, reply, found, attributes => reply.attr(&self.habits.client_caches, &attributes));
+    }
+
     /// Makes the entry at `path`, and replies with it.
     fn make(
         &self,
@@ -62,7 +74,7 @@ impl Server {
         let made = make()
             .and_then(|()| Self::finish(request, path, mode))
             .and_then(|()| self.node_attributes(path));
-        answer!(self, reply, made, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
+        self.entry(reply, made);
     }
 }
 
@@ -82,12 +94,12 @@ impl Filesystem for Server {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let found = self.node_attributes(&self.child(parent, name));
-        answer!(self, reply, found, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
+        self.entry(reply, found);
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         let attributes = self.shown_attributes(number);
-        answer!(self, reply, attributes, attributes => reply.attr(&self.habits.client_caches, &attributes));
+        self.attr(reply, attributes);
     }
 
     fn setattr(
@@ -139,7 +151,7 @@ impl Filesystem for Server {
             }
             self.shown_attributes(number)
         };
-        answer!(self, reply, change(), attributes => reply.attr(&self.habits.client_caches, &attributes));
+        self.attr(reply, change());
     }
 
     fn readlink(&self, _: &Request, number: INodeNo, reply: ReplyData) {
@@ -202,17 +214,17 @@ impl Filesystem for Server {
         let made = refuse(self.habits.link)
             .and_then(|()| fs::hard_link(&linked, &path))
             .and_then(|()| self.node_attributes(&path));
-        answer!(self, reply, made, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
+        self.entry(reply, made);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(self, reply, self.remove(&path, || fs::remove_file(&path)), () => reply.ok());
+        self.done(reply, self.remove(&path, || fs::remove_file(&path)));
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let path = self.child(parent, name);
-        answer!(self, reply, self.remove(&path, || fs::remove_dir(&path)), () => reply.ok());
+        self.done(reply, self.remove(&path, || fs::remove_dir(&path)));
     }
 
     fn rename(
@@ -307,7 +319,7 @@ impl Filesystem for Server {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        answer!(self, reply, refuse(self.habits.flush), () => reply.ok());
+        self.done(reply, refuse(self.habits.flush));
     }
 
     fn release(
@@ -325,11 +337,11 @@ impl Filesystem for Server {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(self, reply, refuse(self.habits.fsync), () => reply.ok());
+        self.done(reply, refuse(self.habits.fsync));
     }
 
     fn fsyncdir(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        answer!(self, reply, refuse(self.habits.fsync), () => reply.ok());
+        self.done(reply, refuse(self.habits.fsync));
     }
 
     fn lseek(
@@ -457,11 +469,11 @@ impl Filesystem for Server {
         _: u32,
         reply: ReplyEmpty,
     ) {
-        answer!(self, reply, self.set_xattr(number, name, Some(value), flags), () => reply.ok());
+        self.done(reply, self.set_xattr(number, name, Some(value), flags));
     }
 
     fn removexattr(&self, _: &Request, number: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        answer!(self, reply, self.set_xattr(number, name, None, 0), () => reply.ok());
+        self.done(reply, self.set_xattr(number, name, None, 0));
     }
 
     fn getxattr(&self, _: &Request, number: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {

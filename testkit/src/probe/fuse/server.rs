@@ -7,7 +7,7 @@ use std::{
     fs::{self, File, Metadata, Permissions},
     io,
     os::unix::{
-        ffi::OsStrExt as _,
+        ffi::{OsStrExt as _, OsStringExt as _},
         fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, lchown},
     },
     path::{Path, PathBuf},
@@ -51,6 +51,9 @@ pub(super) struct Listed {
     pub(super) kind: FileType,
     pub(super) name: OsString,
 }
+
+/// The beginning of the stored names of attributes without a meaning.
+const MEANINGLESS: &[u8] = b"trusted.";
 
 #[derive(Default)]
 struct Removals {
@@ -293,13 +296,9 @@ impl Server {
         if name.as_bytes().starts_with(b"system.") {
             refuse(self.habits.get_system_xattr)?;
         }
-        if self.habits.meaningless_xattrs {
-            let value = lock(&self.nodes).xattrs(number).get(name).cloned();
-            return value.ok_or(Errno::NODATA.into());
-        }
-        let path = self.path(number);
         let mut value = vec![0; 1 << 16];
-        let bytes = rustix::fs::lgetxattr(&path, name, &mut value[..])?;
+        let name = self.stored_xattr(name);
+        let bytes = rustix::fs::lgetxattr(self.path(number), name, &mut value[..])?;
         value.truncate(bytes);
         Ok(value)
     }
@@ -310,17 +309,23 @@ impl Server {
         if self.habits.get_system_xattr.is_some() {
             return Ok(Vec::new());
         }
-        if self.habits.meaningless_xattrs {
-            let mut nodes = lock(&self.nodes);
-            let names = nodes.xattrs(number).keys();
-            return Ok(names
-                .flat_map(|name| [name.as_bytes(), b"\0"].concat())
-                .collect());
-        }
         let mut names = vec![0; 1 << 16];
         let bytes = rustix::fs::llistxattr(self.path(number), &mut names[..])?;
         names.truncate(bytes);
-        Ok(names)
+        if !self.habits.meaningless_xattrs {
+            return Ok(names);
+        }
+        let names = names.split_inclusive(|&byte| byte == 0);
+        let shown = names.filter_map(|name| name.strip_prefix(MEANINGLESS));
+        Ok(shown.collect::<Vec<_>>().concat())
+    }
+
+    /// Returns the name by which an attribute is stored.
+    fn stored_xattr(&self, name: &OsStr) -> OsString {
+        match self.habits.meaningless_xattrs {
+            true => OsString::from_vec([MEANINGLESS, name.as_bytes()].concat()),
+            false => name.to_owned(),
+        }
     }
 
     pub(super) fn set_xattr(
@@ -333,18 +338,7 @@ impl Server {
         if name.as_bytes().starts_with(b"system.posix_acl_") {
             refuse(self.habits.set_acl)?;
         }
-        if self.habits.meaningless_xattrs {
-            let mut nodes = lock(&self.nodes);
-            let xattrs = nodes.xattrs(number);
-            let old = match value {
-                Some(value) => {
-                    xattrs.insert(name.to_owned(), value.to_owned());
-                    return Ok(());
-                }
-                None => xattrs.remove(name),
-            };
-            return old.map(|_| ()).ok_or(Errno::NODATA.into());
-        }
+        let name = self.stored_xattr(name);
         let path = self.path(number);
         match value {
             Some(value) => {

@@ -1,8 +1,7 @@
 //! The memory of a server between requests: the paths of its nodes, and the open files.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    ffi::OsString,
+    collections::HashMap,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -12,22 +11,15 @@ use rustix::io::Errno;
 
 /// The nodes, by which the kernel names entries in its requests. Each path has one of its own, or each inode.
 pub(super) struct Nodes {
-    /// By their numbers. None is ever removed.
-    all: HashMap<u64, Node>,
+    /// The path of each that was used last. None is ever removed.
+    paths: HashMap<u64, PathBuf>,
     numbers: HashMap<PathBuf, u64>,
-}
-
-#[derive(Default)]
-struct Node {
-    /// The path that was used last.
-    path: PathBuf,
-    xattrs: BTreeMap<OsString, Vec<u8>>,
 }
 
 impl Nodes {
     pub(super) fn new(root: &Path) -> Self {
         let mut nodes = Self {
-            all: HashMap::new(),
+            paths: HashMap::new(),
             numbers: HashMap::new(),
         };
         nodes.set_number(root, 1);
@@ -35,17 +27,12 @@ impl Nodes {
     }
 
     pub(super) fn path(&self, number: INodeNo) -> PathBuf {
-        self.all[&number.0].path.clone()
-    }
-
-    /// Returns the attributes that are stored without a meaning.
-    pub(super) fn xattrs(&mut self, number: INodeNo) -> &mut BTreeMap<OsString, Vec<u8>> {
-        &mut self.all.entry(number.0).or_default().xattrs
+        self.paths[&number.0].clone()
     }
 
     /// Returns the number of `path`, which gets one if it has none.
     pub(super) fn number(&mut self, path: &Path) -> INodeNo {
-        let next = self.all.len() as u64 + 1;
+        let next = self.paths.len() as u64 + 1;
         let number = self.numbers.get(path).copied();
         self.set_number(path, number.unwrap_or(next))
     }
@@ -53,7 +40,7 @@ impl Nodes {
     /// Gives the entry at `path` this number.
     pub(super) fn set_number(&mut self, path: &Path, number: u64) -> INodeNo {
         self.numbers.insert(path.to_owned(), number);
-        self.all.entry(number).or_default().path = path.to_owned();
+        self.paths.insert(number, path.to_owned());
         INodeNo(number)
     }
 
