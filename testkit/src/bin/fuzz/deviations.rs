@@ -109,7 +109,15 @@ const ROWS: &[Deviation] = &[
                     || adds_to_source && is_one_within(&sources, &dests);
             }
             let dests = places(case, &case.dests());
-            is_one_within(&dests, &later) || is_one_within(&later, &dests)
+            let is_near = is_one_within(&dests, &later) || is_one_within(&later, &dests);
+            is_near && !real.stdout.is_empty()
+        }),
+    ),
+    dry(
+        CPZ_MANUAL,
+        cp("counts as", |case, real| {
+            let links: Vec<_> = link_targets(case).into_keys().collect();
+            is_one_within(&places(case, &links), &places(case, &copies(real)[1]))
         }),
     ),
     cp("| `--help`, `--version` |", has_own_text),
