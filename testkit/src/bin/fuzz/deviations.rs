@@ -101,12 +101,10 @@ const ROWS: &[Deviation] = &[
     dry(
         CPZ_MANUAL,
         cp("Each source is seen as it is now", |case, real| {
-            let later = places(case, case.sources().get(1..).unwrap_or_default());
+            let from = usize::from(!has_parents(case) && !has_backup(case));
+            let later = places(case, case.sources().get(from..).unwrap_or_default());
             if case.has_plain_names() {
-                let [sources, dests] = copies(real).map(|paths| places(case, &paths));
-                let adds_to_source = has_parents(case) || has_backup(case);
-                return is_one_within(&dests, &later)
-                    || adds_to_source && is_one_within(&sources, &dests);
+                return is_one_within(&places(case, &copies(real)), &later);
             }
             let dests = places(case, &case.dests());
             let is_near = is_one_within(&dests, &later) || is_one_within(&later, &dests);
@@ -117,7 +115,7 @@ const ROWS: &[Deviation] = &[
         CPZ_MANUAL,
         cp("counts as", |case, real| {
             let links: Vec<_> = link_targets(case).into_keys().collect();
-            is_one_within(&places(case, &links), &places(case, &copies(real)[1]))
+            is_one_within(&places(case, &links), &places(case, &copies(real)))
         }),
     ),
     cp("| `--help`, `--version` |", has_own_text),
@@ -208,20 +206,17 @@ fn says(gnu: &Observed, text: &str) -> bool {
     windows.any(|window| window == text.as_bytes())
 }
 
-/// Returns the sources and the dests that a run with `--verbose` has printed, as far as they need no escapes.
-fn copies(real: &Observed) -> [Vec<Vec<u8>>; 2] {
+/// Returns the dests that a run with `--verbose` has printed, as far as they need no escapes.
+fn copies(real: &Observed) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(&real.stdout);
     let working = format!("/{ABOVE}/{WORKING}");
-    let paths = |text: &str| {
+    let dest = |line: &str| {
+        let (_, dest) = line.split_once(" -> ")?;
         // The directories that `--parents` makes are not quoted.
-        let skipped = usize::from(text.contains('\''));
-        let paths = text.split('\'').skip(skipped).step_by(2);
-        let in_working = |path: &str| path.split_once(&working).map_or(path, |it| it.1).into();
-        paths.map(in_working).collect::<Vec<_>>()
+        let dest = dest.split('\'').nth(1).unwrap_or(dest);
+        Some(dest.split_once(&working).map_or(dest, |it| it.1).into())
     };
-    let lines = text.lines().filter_map(|line| line.split_once(" -> "));
-    let (sources, dests): (Vec<_>, Vec<_>) = lines.map(|(a, b)| (paths(a), paths(b))).unzip();
-    [sources, dests].map(|paths| paths.concat())
+    text.lines().filter_map(dest).collect()
 }
 
 fn has_own_text(_: &Case, gnu: &Observed) -> bool {

@@ -57,8 +57,6 @@ pub struct Habits {
     pub set_acl: Option<Errno>,
     /// `getxattr` of `system.*`. Lists of attributes are empty then.
     pub get_system_xattr: Option<Errno>,
-    /// `listxattr`.
-    pub listxattr: Option<Errno>,
 
     /// `chmod`.
     pub chmod: Option<Errno>,
@@ -68,14 +66,6 @@ pub struct Habits {
     pub utimens: Option<Errno>,
     /// `truncate` and `ftruncate`, but not `open` with `O_TRUNC`.
     pub truncate: Option<Errno>,
-    /// `link`.
-    pub link: Option<Errno>,
-    /// `statfs`.
-    pub statfs: Option<Errno>,
-    /// `close` of a file.
-    pub flush: Option<Errno>,
-    /// `fsync` of files and directories.
-    pub fsync: Option<Errno>,
     /// `lseek` with `SEEK_DATA` or `SEEK_HOLE`. After `NOSYS` the kernel shows files without holes.
     pub seek: Option<Errno>,
     /// `copy_file_range`. By default the server lacks it, and the kernel reads and writes.
