@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt};
 use testkit::{
     or_skip,
     probe::{Fs, FuseMount, Habits, LoopMount},
-    run::{Call, Fault, Run, Status},
+    run::{Call, Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -140,7 +140,7 @@ fn an_error_of_the_disk_is_reported() {
         let run = run.current_dir(&scratch);
         or_skip!(run.clone().calls());
         fs::remove_dir_all(scratch.path().join("d")).unwrap();
-        let outcome = run.with_fault(&call, Fault::Error("EIO")).output();
+        let outcome = run.with_fault(&call, "error=EIO").output();
         assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
         let complaint = complaint(&outcome);
         let expected = format!("cpz: error syncing {culprit}");
@@ -224,7 +224,7 @@ fn an_error_of_the_disk_marks_the_file_behind_a_link() {
         number: 1,
         shown: String::new(),
     };
-    let outcome = run.with_fault(&call, Fault::Error("EIO")).output();
+    let outcome = run.with_fault(&call, "error=EIO").output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     let mtime = |name: &str| {
         fs::symlink_metadata(scratch.path().join(name))

@@ -6,7 +6,7 @@ use std::{fs, time::Duration};
 use testkit::{
     or_skip,
     probe::{supports_acls, supports_xattrs},
-    run::{Call, Fault, Outcome, Run, Status, is_left_out, possible_errors},
+    run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise, remove_for_sure},
 };
@@ -78,7 +78,7 @@ fn survives_faults(options: &[&str], attributes: Attributes) {
     let mut wrong = Vec::new();
     for (call, error) in possible_errors(&calls) {
         remove_for_sure(&dest).unwrap();
-        let outcome = run.with_fault(call, Fault::Error(error)).output();
+        let outcome = run.with_fault(call, &format!("error={error}")).output();
         let kept = kept(attributes, call, error);
         let difference = match dest.symlink_metadata() {
             Ok(_) => Snapshot::of(&undisturbed, kept).diff(&Snapshot::of(&dest, kept)),
@@ -218,7 +218,7 @@ fn holes_need_no_seek() {
         for call in calls {
             for error in ERRORS {
                 remove_for_sure(scratch.path().join("d")).unwrap();
-                let outcome = run.with_fault(call, Fault::Error(error)).output();
+                let outcome = run.with_fault(call, &format!("error={error}")).output();
                 outcome.assert_success();
                 let [source, dest] = ["s", "d"].map(|name| fs::read(scratch.path().join(name)));
                 assert!(

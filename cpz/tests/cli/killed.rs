@@ -4,7 +4,7 @@ use std::{fs, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    run::{Call, Fault, Run, Status},
+    run::{Call, Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, remove_for_sure},
 };
@@ -64,7 +64,11 @@ fn is_completed_by_a_second_run(
     let mut killed = 0;
     for round in 0..rounds {
         let call = &calls[calls.len() * round / rounds];
-        let outcome = run.clone().arg("d").with_fault(call, Fault::Kill).output();
+        let outcome = run
+            .clone()
+            .arg("d")
+            .with_fault(call, "signal=KILL")
+            .output();
         killed += usize::from(outcome.status == Status::Signal(9));
         succeeds(
             &scratch,
@@ -135,7 +139,7 @@ fn only_one_large_file_that_existed_is_incomplete() {
             number: 1 + round % 3,
             shown: String::new(),
         };
-        run.with_fault(&call, Fault::Kill).output();
+        run.with_fault(&call, "signal=KILL").output();
         let found = NAMES.map(|name| fs::read(scratch.path().join("d").join(name)).unwrap());
         let is_incomplete = |content: &&Vec<u8>| ***content != *b"old" && **content != new;
         let number = found.iter().filter(is_incomplete).count();

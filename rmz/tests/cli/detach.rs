@@ -23,7 +23,7 @@ use rustix::fs::{
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, has_program, is_root},
-    run::{Call, Fault, Input, Live, Outcome, Run, Signal, Status},
+    run::{Call, Input, Live, Outcome, Run, Signal, Status},
     skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
@@ -434,7 +434,7 @@ fn a_signal_ends_the_command_before_the_next_operand() {
         .filter(|call| call.name.starts_with("renameat"));
     let third = renames.nth(2).expect("each operand is renamed");
     build();
-    let outcome = run.with_fault(third, Fault::Signal("TERM")).output();
+    let outcome = run.with_fault(third, "signal=TERM").output();
     assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
     assert_eq!(
         outcome.stderr_text(),
@@ -463,7 +463,7 @@ fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
     let removes_file = |call: &&Call| call.name == "unlinkat" && call.shown.contains("\"f\"");
     let removal = calls.iter().find(removes_file).expect("f is removed");
     build();
-    let outcome = run.with_fault(removal, Fault::Signal("TERM")).output();
+    let outcome = run.with_fault(removal, "signal=TERM").output();
     assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
     assert_eq!(outcome.stderr_text(), "rmz: interrupted: 1 entry removed\n");
     wait_for_background(scratch.path());
@@ -542,7 +542,7 @@ fn the_command_says_what_stays_if_the_background_process_is_killed() {
     let mut received = calls.iter().filter(|call| call.name == "recvmsg");
     let third = received.nth(2).expect("the process receives two messages");
     Tree::at(scratch.path()).file("d/f", "");
-    let outcome = run.with_fault(third, Fault::Kill).output();
+    let outcome = run.with_fault(third, "signal=KILL").output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     let message = outcome.stderr_text();
     let message = message.replace(scratch.path().to_str().expect("UTF-8"), "DIR");
@@ -585,7 +585,7 @@ fn everything_is_removed_in_the_foreground_if_no_process_can_be_started() {
         .expect("a process is started");
     wait_for_background(scratch.path());
     build();
-    run.with_fault(fork, Fault::Error("EAGAIN"))
+    run.with_fault(fork, "error=EAGAIN")
         .output()
         .assert_success();
     assert_empty(scratch.path());

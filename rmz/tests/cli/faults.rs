@@ -3,7 +3,7 @@
 
 use testkit::{
     or_skip,
-    run::{Fault, Outcome, Run, Status, is_left_out, possible_errors},
+    run::{Outcome, Run, Status, is_left_out, possible_errors},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -46,7 +46,7 @@ fn a_call_that_fails_is_reported_or_makes_no_difference() {
     let mut wrong = Vec::new();
     for (call, error) in possible_errors(&calls) {
         build(&scratch);
-        let outcome = run.with_fault(call, Fault::Error(error)).output();
+        let outcome = run.with_fault(call, &format!("error={error}")).output();
         let gone = tree.symlink_metadata().is_err();
         let right = match outcome.status {
             Status::Exit(0) => gone && outcome.stderr.is_empty(),

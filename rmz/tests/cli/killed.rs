@@ -4,7 +4,7 @@ use std::path::Path;
 
 use testkit::{
     or_skip,
-    run::{Fault, Run, Status},
+    run::{Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -43,7 +43,7 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
         let call = &calls[calls.len() * round / rounds];
         std::fs::remove_dir_all(scratch.path().join("beside")).unwrap();
         build(scratch.path());
-        let outcome = run.with_fault(call, Fault::Kill).output();
+        let outcome = run.with_fault(call, "signal=KILL").output();
         killed += usize::from(outcome.status == Status::Signal(9));
         run.output().assert_success();
         let difference = left.diff(&Snapshot::of(&scratch, Attributes::CONTENT));

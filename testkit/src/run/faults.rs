@@ -22,17 +22,6 @@ pub struct Call {
     pub shown: String,
 }
 
-/// The fault that strace injects into a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault<'a> {
-    /// The call is not made, and this error is returned, such as `EIO`.
-    Error(&'a str),
-    /// The process is killed.
-    Kill,
-    /// The process gets this signal, such as `TERM`, and the call is made.
-    Signal(&'a str),
-}
-
 impl Run {
     /// Runs the command under strace. Returns the calls that it makes after the start of the runtime,
     /// which ends when SIGPIPE is reset.
@@ -63,14 +52,10 @@ impl Run {
         Ok(own_calls(&log))
     }
 
-    /// Returns this command such that `fault` happens at `call`, in each of its processes.
+    /// Returns this command such that `fault` happens at `call`, in each of its processes: `error=EIO` or
+    /// `signal=KILL`. With an error, the call is not made.
     #[must_use]
-    pub fn with_fault(&self, call: &Call, fault: Fault<'_>) -> Self {
-        let fault = match fault {
-            Fault::Error(errno) => format!("error={errno}"),
-            Fault::Kill => "signal=KILL".to_owned(),
-            Fault::Signal(name) => format!("signal={name}"),
-        };
+    pub fn with_fault(&self, call: &Call, fault: &str) -> Self {
         let inject = format!("inject={}:{fault}:when={}", call.name, call.number);
         let words = ["-f", "-o", "/dev/null", "-e", &inject];
         self.under("strace", words.map(AsRef::as_ref))

@@ -31,7 +31,7 @@ pub use compare::{normal_lines, replaced};
 pub use console::run_examples;
 pub use dry_run::{as_done, check_dry_run};
 pub use errors::{is_left_out, possible_errors};
-pub use faults::{Call, Fault};
+pub use faults::Call;
 pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;

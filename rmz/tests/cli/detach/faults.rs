@@ -33,7 +33,7 @@ fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
         .filter(|call| acts.contains(&call.name.as_str()))
     {
         build();
-        let outcome = run.with_fault(call, Fault::Kill).output();
+        let outcome = run.with_fault(call, "signal=KILL").output();
         states.insert(format!("{:?}", outcome.status));
         wait_for_background(scratch.path());
         wait_for_background(&scratch.path().join("e"));
@@ -105,7 +105,7 @@ fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
         for error in errors.into_iter().flat_map(|(_, errors)| errors.iter()) {
             fs::write(&log, "").expect("a log");
             build();
-            let outcome = run.with_fault(call, Fault::Error(error)).output();
+            let outcome = run.with_fault(call, &format!("error={error}")).output();
             wait();
             let log = fs::read_to_string(&log).expect("a log");
             let what = format!("{error} of {}\n{outcome}--- log\n{log}", call.shown);

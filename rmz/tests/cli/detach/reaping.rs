@@ -139,7 +139,7 @@ fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
         .expect("the container is looked at");
     plant(scratch.path(), 1, Mark::Right).file("d/f", "");
     let before = snapshot(scratch.path());
-    let outcome = run.with_fault(look, Fault::Error("EIO")).output();
+    let outcome = run.with_fault(look, "error=EIO").output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
     let message = "rmz: cannot remove './NAME': Input/output error\n";
     assert_eq!(outcome.stderr_text(), message.replace("NAME", &name_of(1)));

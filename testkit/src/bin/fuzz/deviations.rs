@@ -10,193 +10,146 @@ use crate::{
     run::{ABOVE, Observed, Status, WORKING},
 };
 
-/// A deliberate difference.
-pub(crate) struct Deviation {
-    pair: Pair,
-    against: Against,
-    /// The page, relative to the root of the repository.
-    pub(crate) page: &'static str,
-    /// A text in one line of the page.
-    pub(crate) line: &'static str,
-    /// Returns `true` if the difference may show. With [`Against::RealRun`], our real run is in GNU's place.
-    pub(crate) applies: fn(&Case, &Observed) -> bool,
-}
+/// A deliberate difference: a text in one line of a page, and a function that returns `true` if the difference may
+/// show. With [`Against::RealRun`], our real run is in GNU's place.
+pub(crate) type Deviation = (&'static str, fn(&Case, &Observed) -> bool);
 
-/// Returns the rows that count for a plan.
-pub(crate) fn rows(pair: Pair, against: Against) -> Vec<&'static Deviation> {
-    let rows = ROWS.iter();
-    rows.filter(|row| row.pair == pair && row.against == against)
-        .collect()
+/// Returns the page that documents the differences that count for a plan, relative to the root of the repository, and
+/// the differences.
+pub(crate) fn rows(pair: Pair, against: Against) -> (&'static str, &'static [Deviation]) {
+    match (pair, against) {
+        (Pair::Rm, Against::Gnu) => ("docs/differences.md", RM),
+        (Pair::Cp, Against::Gnu) => ("docs/differences.md", CP),
+        (Pair::Rm, Against::RealRun) => ("rmz/src/manual.txt", RM_DRY),
+        (Pair::Cp, Against::RealRun) => ("cpz/src/manual.txt", CP_DRY),
+    }
 }
-
-const DIFFERENCES: &str = "docs/differences.md";
-const RMZ_MANUAL: &str = "rmz/src/manual.txt";
-const CPZ_MANUAL: &str = "cpz/src/manual.txt";
 
 const INTO_ITSELF: &str = "(directory copied into itself)";
 
-type Applies = fn(&Case, &Observed) -> bool;
-
-const fn rm(line: &'static str, applies: Applies) -> Deviation {
-    Deviation {
-        pair: Pair::Rm,
-        against: Against::Gnu,
-        page: DIFFERENCES,
-        line,
-        applies,
-    }
-}
-
-const fn cp(line: &'static str, applies: Applies) -> Deviation {
-    Deviation {
-        pair: Pair::Cp,
-        against: Against::Gnu,
-        page: DIFFERENCES,
-        line,
-        applies,
-    }
-}
-
-/// A difference between a dry run and a real one, which a manual page documents.
-const fn dry(page: &'static str, row: Deviation) -> Deviation {
-    Deviation {
-        page,
-        against: Against::RealRun,
-        ..row
-    }
-}
-
-const ROWS: &[Deviation] = &[
-    rm("| `--help`, `--version` |", has_own_text),
-    rm(
+const RM: &[Deviation] = &[
+    ("| `--help`, `--version` |", has_own_text),
+    (
         "| `rmz FILE`, write-protected, at a terminal |",
         |case, gnu| {
             let fails = says(gnu, "write-protected") || says(gnu, "cannot remove");
             fails && case.called == Called::Own && case.has_long(PRESUME_TERMINAL)
         },
     ),
-    dry(
-        RMZ_MANUAL,
-        rm(
-            "whether a directory is empty that may not be read",
-            |case, real| {
-                let removes = String::from_utf8_lossy(&real.stdout).contains("removed directory");
-                removes && case.user == User::Nobody && has_entry(case, is_unreadable_dir)
-            },
-        ),
-    ),
-    dry(
-        CPZ_MANUAL,
-        cp("Not known are I/O errors", |_, real| {
-            let waits = real.status == Status::Hung;
-            waits || says(real, "failed to clone") || says(real, "No such device or address")
-        }),
-    ),
-    dry(
-        CPZ_MANUAL,
-        cp("failures to set attributes", |_, real| {
-            says(real, "preserving ")
-        }),
-    ),
-    dry(
-        CPZ_MANUAL,
-        cp("Each source is seen as it is now", |case, real| {
-            let from = usize::from(!has_parents(case) && !has_backup(case));
-            let later = places(case, case.sources().get(from..).unwrap_or_default());
-            if case.has_plain_names() {
-                return is_one_within(&places(case, &copies(real)), &later);
-            }
-            let dests = places(case, &case.dests());
-            let is_near = is_one_within(&dests, &later) || is_one_within(&later, &dests);
-            is_near && !real.stdout.is_empty()
-        }),
-    ),
-    dry(
-        CPZ_MANUAL,
-        cp("counts as", |case, real| {
-            let links: Vec<_> = link_targets(case).into_keys().collect();
-            is_one_within(&places(case, &links), &places(case, &copies(real)))
-        }),
-    ),
-    cp("| `--help`, `--version` |", has_own_text),
-    cp(INTO_ITSELF, |_, gnu| says(gnu, "cannot copy a directory, ")),
-    cp(INTO_ITSELF, |case, gnu| {
+];
+
+const RM_DRY: &[Deviation] = &[(
+    "whether a directory is empty that may not be read",
+    |case, real| {
+        let removes = String::from_utf8_lossy(&real.stdout).contains("removed directory");
+        removes && case.user == User::Nobody && has_entry(case, is_unreadable_dir)
+    },
+)];
+
+const CP_DRY: &[Deviation] = &[
+    ("Not known are I/O errors", |_, real| {
+        let waits = real.status == Status::Hung;
+        waits || says(real, "failed to clone") || says(real, "No such device or address")
+    }),
+    ("failures to set attributes", |_, real| {
+        says(real, "preserving ")
+    }),
+    ("Each source is seen as it is now", |case, real| {
+        let from = usize::from(!has_parents(case) && !has_backup(case));
+        let later = places(case, case.sources().get(from..).unwrap_or_default());
+        if case.has_plain_names() {
+            return is_one_within(&places(case, &copies(real)), &later);
+        }
+        let dests = places(case, &case.dests());
+        let is_near = is_one_within(&dests, &later) || is_one_within(&later, &dests);
+        is_near && !real.stdout.is_empty()
+    }),
+    ("counts as", |case, real| {
+        let links: Vec<_> = link_targets(case).into_keys().collect();
+        is_one_within(&places(case, &links), &places(case, &copies(real)))
+    }),
+];
+
+const CP: &[Deviation] = &[
+    ("| `--help`, `--version` |", has_own_text),
+    (INTO_ITSELF, |_, gnu| says(gnu, "cannot copy a directory, ")),
+    (INTO_ITSELF, |case, gnu| {
         // Instead of the refusal, cp can run into a limit, or into what it has copied.
         let reasons = ["cannot overwrite non-dir", "Permission denied"];
         let has_reason = reasons.iter().any(|reason| says(gnu, reason));
         // A source can also contain the dest through a link that is followed.
         says(gnu, "name too long") || has_dest_in_source(case) && has_reason
     }),
-    cp("| `cpz a/b a dest`", |_, gnu| {
+    ("| `cpz a/b a dest`", |_, gnu| {
         says(gnu, "will not create hard link ")
     }),
-    cp("`cpz a . dest`", |_, gnu| {
+    ("`cpz a . dest`", |_, gnu| {
         says(gnu, "specified more than once")
     }),
-    cp(
+    (
         "`--parents` with several operands or `DIR/..`",
         |case, gnu| {
             let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
             has_parents(case) && (meets || gnu.status != Status::Exit(0))
         },
     ),
-    cp("| a source is also a dest", |case, _| {
+    ("| a source is also a dest", |case, _| {
         preserves(case) && has_several_sources(case) && has_source_in_dest(case)
     }),
-    cp(
+    (
         "(dest made by the run, replaced by an operand)",
         |case, _| (has_backup(case) || preserves(case)) && has_two_sources_of_one_name(case),
     ),
-    cp("| `cpz -sP link dir`", |_, gnu| {
+    ("| `cpz -sP link dir`", |_, gnu| {
         says(gnu, "can make relative symbolic links only")
     }),
-    cp("failures with two reasons", |case, gnu| {
+    ("failures with two reasons", |case, gnu| {
         says(gnu, "cannot overwrite directory ")
             && (case.user == User::Nobody || case.dests().iter().any(Vec::is_empty))
     }),
-    cp("| `--keep-directory-symlink` |", |case, _| {
+    ("| `--keep-directory-symlink` |", |case, _| {
         case.has_long("keep-directory-symlink") && has_entry(case, is_symlink)
     }),
-    cp("`POSIXLY_CORRECT=1 cpz -r`", |case, _| {
+    ("`POSIXLY_CORRECT=1 cpz -r`", |case, _| {
         case.variables.contains(&("POSIXLY_CORRECT", "")) && has_entry(case, is_symlink)
     }),
-    cp("or a link leads to one", |case, gnu| {
+    ("or a link leads to one", |case, gnu| {
         has_several_sources(case) && says(gnu, "dangling symlink")
     }),
-    cp("| a path that the run changes", |case, gnu| {
+    ("| a path that the run changes", |case, gnu| {
         has_backup(case) && has_entry(case, is_symlink) && gnu.status != Status::Exit(0)
     }),
-    cp("forbids access to", |_, gnu| {
+    ("forbids access to", |_, gnu| {
         says(gnu, "preserving permissions for ")
     }),
-    cp("an extended attribute fails", |_, gnu| {
+    ("an extended attribute fails", |_, gnu| {
         says(gnu, " attribute '") || says(gnu, "setting attributes for ")
     }),
-    cp("`umask 0277; cpz -a a b`", |case, _| {
+    ("`umask 0277; cpz -a a b`", |case, _| {
         case.user == User::Nobody && preserves(case) && has_xattr(case)
     }),
-    cp("fails if an ACL forbids reading", |case, gnu| {
+    ("fails if an ACL forbids reading", |case, gnu| {
         case.user == User::Nobody && says(gnu, "cannot open ") && has_entry(case, has_acl)
     }),
-    cp("`cpz --copy-contents fifo dest`", |case, _| {
+    ("`cpz --copy-contents fifo dest`", |case, _| {
         case.has_long("copy-contents") && has_entry(case, is_special)
     }),
-    cp("`cpz -rb a/. file`, `DIR/..`", |case, _| {
+    ("`cpz -rb a/. file`, `DIR/..`", |case, _| {
         has_backup(case) && has_dots(case)
     }),
-    cp("| `mkfifo d/f; cpz -r s/. d`", |_, gnu| {
+    ("| `mkfifo d/f; cpz -r s/. d`", |_, gnu| {
         gnu.status == Status::Hung
     }),
-    cp("only the dest has an ACL", |case, _| {
+    ("only the dest has an ACL", |case, _| {
         preserves(case) && has_acl_at_dest(case, |_| true)
     }),
-    cp("a dest directory with a default ACL", |case, _| {
+    ("a dest directory with a default ACL", |case, _| {
         has_acl_at_dest(case, |kind| kind == AclKind::Default)
     }),
-    cp("attributes of directories are read and set", |case, _| {
+    ("attributes of directories are read and set", |case, _| {
         preserves(case) && has_dots(case) && has_source_in_dest(case)
     }),
-    cp("may set `trusted` ones", |case, _| {
+    ("may set `trusted` ones", |case, _| {
         case.has_option('s', "symbolic-link") && preserves(case) && has_xattr(case)
     }),
 ];
@@ -390,10 +343,15 @@ mod tests {
     #[test]
     fn each_deviation_is_documented() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        for Deviation { page, line, .. } in ROWS {
-            let text = fs::read_to_string(root.join(page)).unwrap();
-            let is_there = text.lines().any(|l| l.contains(line));
-            assert!(is_there, "{page} has no line with: {line}");
+        for pair in [Pair::Rm, Pair::Cp] {
+            for against in [Against::Gnu, Against::RealRun] {
+                let (page, rows) = rows(pair, against);
+                let text = fs::read_to_string(root.join(page)).unwrap();
+                for (line, _) in rows {
+                    let is_there = text.lines().any(|l| l.contains(line));
+                    assert!(is_there, "{page} has no line with: {line}");
+                }
+            }
         }
     }
 }

@@ -43,7 +43,9 @@ pub(crate) struct Fuzzer {
     place: Place,
     gnu: PathBuf,
     ours: PathBuf,
-    rows: Vec<&'static Deviation>,
+    /// The page that documents the differences, and the differences.
+    page: &'static str,
+    rows: &'static [Deviation],
     /// The cases of each row.
     left_out: Vec<LeftOut>,
     /// The kinds of each reported difference, and the number of cases that have all of them.
@@ -81,13 +83,14 @@ impl Fuzzer {
         }
         let ours = env::current_exe()?.with_file_name(plan.pair.ours());
         let lent = place.lend(&ours);
-        let rows = deviations::rows(plan.pair, plan.against);
+        let (page, rows) = deviations::rows(plan.pair, plan.against);
         Ok(Self {
             gnu: place.lend(&gnu)?,
             ours: lent.map_err(|e| format!("{}: {e}", ours.display()))?,
             plan,
             place,
             left_out: vec![LeftOut::default(); rows.len()],
+            page,
             rows,
             known: BTreeMap::new(),
         })
@@ -142,7 +145,10 @@ impl Fuzzer {
         let (gnu, ours) = self.observe(case)?;
         // Nothing excuses a panic or a crash.
         let has_crashed = matches!(ours.status, Status::Signal(_) | Status::Exit(101));
-        let row = self.rows.iter().position(|row| (row.applies)(case, &gnu));
+        let row = self
+            .rows
+            .iter()
+            .position(|(_, applies)| applies(case, &gnu));
         Ok(Verdict {
             difference: Difference::between(case, &gnu, &ours),
             row: row.filter(|_| !has_crashed),
@@ -256,9 +262,9 @@ impl Fuzzer {
     /// Prints what each row has left out. Returns the number of rows that leave out too many cases.
     fn conclude(&self, cases: u64) -> usize {
         let mut wrong = 0;
-        for (row, count) in self.rows.iter().zip(&self.left_out) {
+        for ((line, _), count) in self.rows.iter().zip(&self.left_out) {
             let LeftOut { all, differing } = count;
-            let Deviation { page, line, .. } = row;
+            let page = self.page;
             println!("{all:6} left out, {differing:5} of them differ: {page}: {line}");
             if cases >= MIN_CASES_FOR_SHARES && all * 100 > cases * MAX_LEFT_OUT_PERCENT {
                 println!("       TOO MANY: more than {MAX_LEFT_OUT_PERCENT} % of {cases}");
