@@ -197,6 +197,7 @@ fn makes_holes_for_sparse_even_if_blocks_could_be_shared() {
 #[test]
 fn makes_holes_in_files_only() {
     crate::support::CP
+        .parity()
         .in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
         .args(["--sparse=always", "f", "p"])
         .check(|tree| {

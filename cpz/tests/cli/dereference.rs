@@ -226,6 +226,7 @@ fn reads_special_files_with_copy_contents() {
 #[test]
 fn reads_fifos_with_copy_contents() {
     crate::support::CP
+        .parity()
         .in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
         .args(["--copy-contents", "d", "new"])
         .check(|tree| {

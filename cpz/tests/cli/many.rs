@@ -16,7 +16,8 @@ use crate::support::{CP, CPZ, succeeds};
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
-    CP.in_scripts(&ours, r#"exec "$@""#)
+    CP.parity()
+        .in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
         .args(args)
         .check(build);

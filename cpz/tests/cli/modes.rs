@@ -50,7 +50,9 @@ fn all_modes(tree: &Tree) {
 
 #[track_caller]
 fn with_umask(umask: &str) {
-    let wrapped = CP.in_script(&format!(r#"umask {umask}; exec "$@""#));
+    let wrapped = CP
+        .parity()
+        .in_script(&format!(r#"umask {umask}; exec "$@""#));
     wrapped.clone().args(["d", "new"]).check(all_modes);
     wrapped
         .clone()
@@ -193,7 +195,7 @@ fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
     if !probe::supports_acls(&std::env::temp_dir()) {
         skip!("no ACLs here");
     }
-    let wrapped = CP.in_script(r#"umask 077; exec "$@""#);
+    let wrapped = CP.parity().in_script(r#"umask 077; exec "$@""#);
     wrapped.clone().args(["d", "into"]).check(default_acl);
     wrapped.args(["d", "into"]).uid(NOBODY).check(default_acl);
 }

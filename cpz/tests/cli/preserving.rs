@@ -285,14 +285,16 @@ fn keeps_no_mode_if_a_default_acl_grants_more() {
 
 #[test]
 fn keeps_owners_under_an_umask() {
-    CP.in_script(r#"umask 027; exec "$@""#)
+    CP.parity()
+        .in_script(r#"umask 027; exec "$@""#)
         .args(["--preserve=ownership", "s", "new"])
         .check(some_of_everything);
 }
 
 #[test]
 fn keeps_no_mode_under_an_umask() {
-    CP.in_script(r#"umask 027; exec "$@""#)
+    CP.parity()
+        .in_script(r#"umask 027; exec "$@""#)
         .args(["--no-preserve=mode", "s", "new"])
         .check(some_of_everything);
 }
@@ -331,7 +333,7 @@ fn names_the_times_that_it_may_not_set() {
 fn for_others(args: &[&str]) {
     let script =
         "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
-    CP.in_script(script).args(args).check(|tree| {
+    CP.parity().in_script(script).args(args).check(|tree| {
         tree.file("f", b"new").mode(0o640);
         tree.file("theirs", b"old").select(".").mode(0o777);
     });
@@ -415,6 +417,7 @@ fn of_others(flags: &[&str]) {
         chown -h 0:65533 s/all s/link; \
         exec setpriv --reuid 65534 --groups 65533 \"$@\"";
     NEWEST_CP
+        .parity()
         .in_script(script)
         .args(flags)
         .args(["s", "into"])

@@ -96,7 +96,8 @@ fn through_a_bind_mount(flags: &[&str]) {
         testkit::skip!("nothing can be mounted here");
     }
     let script = r#"mount --bind d m && "$@"; s=$?; umount m; exit $s"#;
-    CP.in_script(script)
+    CP.parity()
+        .in_script(script)
         .args(flags)
         .args(["d/f", "m/f"])
         .check(|tree| {

@@ -97,7 +97,7 @@ impl Place {
     #[track_caller]
     fn check(&self, scripts: [&str; 2], args: &[&str], build: impl Fn(&Tree)) {
         let [ours, gnus] = scripts;
-        let parity = NEWEST_CP.in_scripts(ours, gnus).args(args);
+        let parity = NEWEST_CP.parity().in_scripts(ours, gnus).args(args);
         let parity = parity.attributes(self.attributes).on(&self.mount);
         parity.check(build);
     }

@@ -130,7 +130,8 @@ fn reads_a_fifo_without_r() {
     let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
     // The name of the command does not matter, because it prints no messages.
     let ours = wrapper(&format!("'{}'", cp.path().display()));
-    CP.in_scripts(&ours, &wrapper("cp"))
+    CP.parity()
+        .in_scripts(&ours, &wrapper("cp"))
         .args(["fifo", "out"])
         .check(|tree| {
             tree.fifo("fifo");
@@ -139,7 +140,8 @@ fn reads_a_fifo_without_r() {
 
 #[test]
 fn writes_into_a_fifo() {
-    CP.in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
+    CP.parity()
+        .in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");
@@ -151,7 +153,8 @@ fn writes_into_a_fifo_without_r() {
     let cp = CP.link("cp");
     let script = |program: &str| format!(r#"shift 2; cat fifo & {program} "$@"; wait"#);
     let ours = script(&format!("'{}'", cp.path().display()));
-    CP.in_scripts(&ours, &script("cp"))
+    CP.parity()
+        .in_scripts(&ours, &script("cp"))
         .args(["f", "fifo"])
         .check(|tree| {
             tree.file("f", b"content\n").fifo("fifo");

@@ -76,30 +76,30 @@ fn some(tree: &Tree) {
 
 #[test]
 fn writes_to_a_full_device_and_fails_but_copies() {
-    let wrapped = CP.in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = CP.parity().in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["-v", "d", "new"]).check(some);
 }
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = CP.in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = CP.parity().in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_if_there_is_nothing_to_print() {
-    let wrapped = CP.in_script(r#"exec "$@" >&-"#);
+    let wrapped = CP.parity().in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d", "new"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = CP.in_script(r#"exec "$@" 2>&-"#);
+    let wrapped = CP.parity().in_script(r#"exec "$@" 2>&-"#);
     wrapped.args(["missing", "d", "."]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = CP.in_script(r#"exec "$@" <&-"#);
+    let wrapped = CP.parity().in_script(r#"exec "$@" <&-"#);
     wrapped.args(["d", "new"]).check(some);
 }

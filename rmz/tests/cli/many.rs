@@ -12,7 +12,8 @@ use crate::support::{RM, RMZ};
 #[track_caller]
 fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
-    RM.in_scripts(&ours, r#"exec "$@""#)
+    RM.parity()
+        .in_scripts(&ours, r#"exec "$@""#)
         .on(testkit::tree::memory())
         .args(args)
         .check(build);

@@ -43,7 +43,7 @@ fn newest_as_nobody_with(mounts: &str, args: &[&str]) {
 
 /// Starts a comparison in which the shell command `run` runs each program after the commands `mounts`.
 fn after(mounts: &str, run: &str) -> Parity {
-    RM.in_script(&format!(
+    RM.parity().in_script(&format!(
         r#"exec unshare -m sh -c '
             {mounts}
             {run}; status=$?
@@ -103,7 +103,8 @@ fn removes_an_empty_subvolume_only_if_asked_about_it() {
                 mount.path().display()
             )
         };
-        RM.in_scripts(&script(&ours), &script(&gnu))
+        RM.parity()
+            .in_scripts(&script(&ours), &script(&gnu))
             .only_newest()
             .args([flag, "--one-file-system", "d"])
             .stdin("y\n".repeat(9))

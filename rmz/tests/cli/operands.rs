@@ -285,6 +285,7 @@ fn refuses_dot_dot() {
     // `sub` is the working directory, so that at worst the scratch tree is removed.
     let script = r#"cd sub && exec "$@""#;
     crate::support::RM
+        .parity()
         .in_script(script)
         .args(["..", "../", "../.."])
         .check(|tree| {
@@ -316,6 +317,7 @@ fn removes_the_working_directory_by_its_path() {
     });
     let script = r#"cd sub && exec "$@""#;
     crate::support::RM
+        .parity()
         .in_script(script)
         .args(["$PWD/sub"])
         .check(|tree| {
@@ -336,6 +338,7 @@ fn reports_a_mount_point_and_empties_it() {
             ls -A d/mount
             exit "$status"' sh "$@""#;
     let outcome = crate::support::RM
+        .parity()
         .in_script(script)
         .args(["-v", "d"])
         .check(|tree| {

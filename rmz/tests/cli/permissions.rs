@@ -219,7 +219,8 @@ fn reports_an_unreadable_directory_that_may_not_be_removed() {
         setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; status=$?
         chattr -i d; exit $status"#;
     for flags in [&["-v"][..], &["-f"], &["-d"]] {
-        RM.in_script(script)
+        RM.parity()
+            .in_script(script)
             .only_newest()
             .args(flags)
             .args(["d/sub"])

@@ -95,37 +95,37 @@ fn some(tree: &Tree) {
 
 #[test]
 fn help_to_a_full_device_fails() {
-    let wrapped = RM.in_script(r#"exec "$@" >/dev/full"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" >/dev/full"#);
     wrapped.args(["--help"]).check(some);
 }
 
 #[test]
 fn needs_no_stdout_if_there_is_nothing_to_print() {
-    let wrapped = RM.in_script(r#"exec "$@" >&-"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" >&-"#);
     wrapped.args(["d"]).check(some);
 }
 
 #[test]
 fn reports_a_closed_stdout_as_rm_does() {
-    let wrapped = RM.in_script(r#"exec "$@" >&-"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" >&-"#);
     wrapped.args(["-v", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stderr() {
-    let wrapped = RM.in_script(r#"exec "$@" 2>&-"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" 2>&-"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn needs_no_stdin() {
-    let wrapped = RM.in_script(r#"exec "$@" <&-"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" <&-"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
 #[test]
 fn loses_errors_on_a_full_stderr() {
-    let wrapped = RM.in_script(r#"exec "$@" 2>/dev/full"#);
+    let wrapped = RM.parity().in_script(r#"exec "$@" 2>/dev/full"#);
     wrapped.args(["missing", "d"]).check(some);
 }
 
@@ -136,7 +136,8 @@ fn gives_a_reason_for_lost_lines_only_if_the_last_write_fails() {
     };
     for redirection in [">/dev/full", ">&-", "1</dev/null"] {
         for operands in [&["f", "none"][..], &["f", "none", "g"], &["f", "g"]] {
-            RM.in_script(&format!(r#"exec "$@" {redirection}"#))
+            RM.parity()
+                .in_script(&format!(r#"exec "$@" {redirection}"#))
                 .args(["-v"])
                 .args(operands)
                 .check(build);
@@ -147,7 +148,8 @@ fn gives_a_reason_for_lost_lines_only_if_the_last_write_fails() {
 #[test]
 fn prompts_do_not_flush_the_lines_before_them() {
     let both = r#""$@" >both 2>&1; sed -E 's/rmz?: //g' both; unlink both"#;
-    RM.in_script(both)
+    RM.parity()
+        .in_script(both)
         .args(["-iv", "f", "d"])
         .stdin("y\n".repeat(4))
         .check(|tree| {
@@ -160,7 +162,7 @@ fn reports_a_stdout_that_cannot_be_written_to() {
     let build = |tree: &Tree| {
         tree.file("d/f", "");
     };
-    let parity = RM.in_script(r#"exec "$@" 1</dev/null"#);
+    let parity = RM.parity().in_script(r#"exec "$@" 1</dev/null"#);
     parity.clone().args(["-v", "d"]).check(build);
     parity.args(["d"]).check(build);
 }

@@ -84,6 +84,7 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
 #[test]
 fn writes_to_a_full_device_and_fails_but_removes() {
     crate::support::RM
+        .parity()
         .in_script(r#"exec "$@" >/dev/full"#)
         .args(["-v", "d"])
         .check(|tree| {

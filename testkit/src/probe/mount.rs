@@ -24,33 +24,20 @@ pub enum Fs {
 }
 
 impl Fs {
+    /// Returns the name for `mount -t`, the smallest size that `mkfs` accepts in MiB, and options of `mkfs`.
+    fn facts(self) -> (&'static str, u64, &'static [&'static str]) {
+        match self {
+            Self::Ext4 => ("ext4", 8, &["-q", "-F"]),
+            Self::Xfs => ("xfs", 300, &["-q", "-f"]),
+            Self::Btrfs => ("btrfs", 128, &["-q", "-f"]),
+            Self::Tmpfs => ("tmpfs", 1, &[]),
+        }
+    }
+
     /// Returns the name for `mount -t`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Ext4 => "ext4",
-            Self::Xfs => "xfs",
-            Self::Btrfs => "btrfs",
-            Self::Tmpfs => "tmpfs",
-        }
-    }
-
-    /// Returns the smallest size that `mkfs` accepts.
-    fn least_mib(self) -> u64 {
-        match self {
-            Self::Ext4 => 8,
-            Self::Xfs => 300,
-            Self::Btrfs => 128,
-            Self::Tmpfs => 1,
-        }
-    }
-
-    fn mkfs_options(self) -> &'static [&'static str] {
-        match self {
-            Self::Ext4 => &["-q", "-F"],
-            Self::Xfs | Self::Btrfs => &["-q", "-f"],
-            Self::Tmpfs => &[],
-        }
+        self.facts().0
     }
 }
 
@@ -86,7 +73,7 @@ impl LoopMount {
         if !is_root() {
             return Err(Skip(format!("mounting {} takes root", fs.name())));
         }
-        let size_mib = size_mib.max(fs.least_mib());
+        let size_mib = size_mib.max(fs.facts().1);
         let point = Scratch::new();
         let (image, mounted) = match fs {
             Fs::Tmpfs => {
@@ -190,7 +177,7 @@ fn make_image(fs: Fs, size_mib: u64, options: &[&str], path: &Path) -> Result<()
         .and_then(|file| file.set_len(size_mib << 20))
         .map_err(|e| Skip(format!("no image of {size_mib} MiB: {e}")))?;
     let mkfs = format!("mkfs.{}", fs.name());
-    let options = fs.mkfs_options().iter().chain(options).map(OsStr::new);
+    let options = fs.facts().2.iter().chain(options).map(OsStr::new);
     run(&mkfs, options.chain([path.as_os_str()]))
 }
 

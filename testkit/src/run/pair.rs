@@ -61,18 +61,6 @@ impl Pair {
         }
     }
 
-    /// Starts a comparison in which the same shell script runs each command; see [`Parity::in_script`].
-    #[must_use]
-    pub fn in_script(&self, script: &str) -> Parity {
-        self.parity().in_script(script)
-    }
-
-    /// Starts a comparison in which a script of its own runs each command.
-    #[must_use]
-    pub fn in_scripts(&self, ours: &str, gnu: &str) -> Parity {
-        self.parity().in_scripts(ours, gnu)
-    }
-
     /// Compares both commands; see [`Parity::check`].
     #[track_caller]
     pub fn check(

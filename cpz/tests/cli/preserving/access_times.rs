@@ -24,7 +24,8 @@ fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+    CP.parity()
+        .in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
         .args(["-a", "l1", "l2"])
         .check(|tree| {
             tree.symlink("l1", "x")
@@ -41,7 +42,8 @@ fn keeps_times_of_access_of_directories_of_others() {
         skip!("only root can become another user");
     }
     for flags in ["-a", "-p", "--preserve=timestamps"] {
-        CP.in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
+        CP.parity()
+            .in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
             .args([flags, "s", "into"])
             .attributes(Attributes::ALL)
             .check(|tree| {

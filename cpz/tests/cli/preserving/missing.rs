@@ -13,6 +13,7 @@ fn on_ramfs(flags: &[&str]) {
     let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
     let without_mask = script.replace("cp -rp", &format!("{without_mask}; cp -rp"));
     NEWEST_CP
+        .parity()
         .in_scripts(script, &without_mask)
         .args(flags)
         .args(["f", "with-acl", "d", "none", "plain"])

@@ -17,7 +17,8 @@ fn compare_without_proc(flags: &[&str], script: &str, build: impl Fn(&Tree)) {
     const NOWHERE: &str = r#"exec unshare -m sh -c '
         mount -t tmpfs none /proc || exit 9
         exec "$@"' sh "$@""#;
-    CP.in_scripts(NOWHERE, script)
+    CP.parity()
+        .in_scripts(NOWHERE, script)
         .args(flags)
         .args(["s", "into"])
         .check(build);
