@@ -207,6 +207,15 @@ fn foresees_where_two_dots_lead_from_a_directory_that_would_be_made() {
 }
 
 #[test]
+fn foresees_that_a_parent_would_be_a_file_although_attributes_are_kept() {
+    let told = check_dry_run(CPZ, &["-a", "--parents", "d/b", "d/b/a", "t"], |tree| {
+        tree.fifo("d/b").dir("t");
+    });
+    let reason = "'t/d/b' exists but is not a directory";
+    assert!(told.stderr_text().contains(reason), "{told}");
+}
+
+#[test]
 fn foresees_the_time_of_a_directory_that_an_earlier_operand_would_make() {
     for (seconds, status) in [(5, 1), (9, 0)] {
         let told = check_dry_run(CPZ, &["-au", "d", "e/d", "t"], |tree| {

@@ -19,7 +19,7 @@ use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::directory;
 use super::facts::Symlinks;
-use super::operand::{DestParent, OpenParent, ends, last_component, open_component};
+use super::operand::{DestParent, OpenParent, Operand, ends, last_component, open_component};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
@@ -236,10 +236,18 @@ fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
 /// cp looks at each source directory first if it preserves its attributes, unless the dest of the last one exists.
 fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Error> {
     let name = ctx.operands.dest_name(operand);
+    let dest_path = ctx.operands.dest_path(operand);
     let end = ends(name.to_bytes()).last()?;
     let last = to_c(&name.to_bytes()[..end]);
+    let shown = dest_path.as_os_str().as_bytes();
+    let shown = &shown[..shown.len() - (name.to_bytes().len() - end)];
+    let spot = Spot {
+        dir: ctx.target(),
+        name: &last,
+        path: || OsStr::from_bytes(shown).into(),
+    };
     if !ctx.policy.options.preserve.keeps_what_stat_shows()
-        || sys::stat(ctx.target(), &last, Symlinks::Follow).is_ok()
+        || ctx.changes.look(spot, Symlinks::Follow).is_ok()
     {
         return None;
     }
