@@ -7,7 +7,7 @@ use super::{Call, Outcome};
 /// Calls, and errors that they may return. A call that cannot fail, or whose errors other tests are
 /// about, has none.
 const ERRORS: &[(&str, &str)] = &[
-    // Of files and directories. musl makes `open` and `stat` for a path that is not relative to a descriptor.
+    // These are calls on files and directories. musl makes `open` and `stat` for a path that is not relative to a descriptor.
     (
         "openat open",
         "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP EOPNOTSUPP",

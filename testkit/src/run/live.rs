@@ -41,7 +41,7 @@ pub struct Live {
     stdin: Option<File>,
     input: Input,
     chunks: Receiver<(Stream, Vec<u8>)>,
-    /// Of stdout and of stderr.
+    /// The output of stdout and of stderr.
     shown: [Shown; 2],
     time_limit: Duration,
     deadline: Instant,

@@ -42,7 +42,7 @@ pub fn parity(
 pub struct Parity {
     ours: PathBuf,
     gnu: String,
-    /// What both commands have in common.
+    /// The settings that both commands have in common.
     run: Run,
     attributes: Attributes,
     twins: Twins,
