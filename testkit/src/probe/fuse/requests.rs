@@ -21,16 +21,13 @@ use fuser::{
     ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::{
-    fs::{
-        AtFlags, CWD, Mode, OFlags, SeekFrom, Timestamps, mknodat, renameat_with, statvfs,
-        utimensat,
-    },
+    fs::{CWD, Mode, OFlags, SeekFrom, mknodat, renameat_with, statvfs},
     io::Errno,
 };
 
 use super::{
     Numbering,
-    server::{Listed, Server, refuse, sized, timespec, writes},
+    server::{Listed, Server, refuse, sized, writes},
     tables::lock,
 };
 
@@ -137,18 +134,7 @@ impl Filesystem for Server {
                 refuse(self.habits.chmod)?;
                 fs::set_permissions(&path, Permissions::from_mode(mode & 0o7777))?;
             }
-            let sets_times = match self.habits.lone_times_ignored {
-                true => atime.is_some() && mtime.is_some(),
-                false => atime.is_some() || mtime.is_some(),
-            };
-            if sets_times {
-                refuse(self.habits.utimens)?;
-                let times = Timestamps {
-                    last_access: timespec(atime),
-                    last_modification: timespec(mtime),
-                };
-                utimensat(CWD, &path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-            }
+            self.set_times(&path, atime, mtime)?;
             self.shown_attributes(number)
         };
         self.attr(reply, change());
@@ -185,13 +171,13 @@ impl Filesystem for Server {
         reply: ReplyEntry,
     ) {
         let path = self.child(parent, name);
-        let mkdir = || {
-            Ok(rustix::fs::mkdir(
-                &path,
-                Mode::from_raw_mode(mode & !umask),
-            )?)
-        };
-        self.make(request, &path, Some(mode & !umask), mkdir, reply);
+        self.make(
+            request,
+            &path,
+            Some(mode & !umask),
+            || fs::create_dir(&path),
+            reply,
+        );
     }
 
     fn symlink(
@@ -437,16 +423,10 @@ impl Filesystem for Server {
             return reply.statfs(0, 0, 0, 0, 0, 0, 0, 0);
         }
         let stat = statvfs(self.path(number));
-        answer!(self, reply, stat, s => reply.statfs(
-            s.f_blocks,
-            s.f_bfree,
-            s.f_bavail,
-            s.f_files,
-            s.f_ffree,
-            s.f_bsize as u32,
-            s.f_namemax as u32,
-            s.f_frsize as u32,
-        ));
+        answer!(self, reply, stat, s => {
+            let [block, name, fragment] = [s.f_bsize, s.f_namemax, s.f_frsize].map(|n| n as u32);
+            reply.statfs(s.f_blocks, s.f_bfree, s.f_bavail, s.f_files, s.f_ffree, block, name, fragment);
+        });
     }
 
     fn setxattr(

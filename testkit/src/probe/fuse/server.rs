@@ -21,7 +21,10 @@ use std::{
 
 use fuser::{FileAttr, FileHandle, FileType, FopenFlags, INodeNo, ReplyXattr, Request, TimeOrNow};
 use rustix::{
-    fs::{Mode, OFlags, Timespec, UTIME_NOW, UTIME_OMIT, XattrFlags},
+    fs::{
+        AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, XattrFlags,
+        utimensat,
+    },
     io::Errno,
 };
 
@@ -176,6 +179,28 @@ impl Server {
             (seconds, nanoseconds) = (seconds.clamp(*range.start(), *range.end()), 0);
         }
         system_time(seconds, nanoseconds)
+    }
+
+    /// Sets the times that are given, perhaps only both.
+    pub(super) fn set_times(
+        &self,
+        path: &Path,
+        atime: Option<TimeOrNow>,
+        mtime: Option<TimeOrNow>,
+    ) -> io::Result<()> {
+        let sets_times = match self.habits.lone_times_ignored {
+            true => atime.is_some() && mtime.is_some(),
+            false => atime.is_some() || mtime.is_some(),
+        };
+        if !sets_times {
+            return Ok(());
+        }
+        refuse(self.habits.utimens)?;
+        let times = Timestamps {
+            last_access: timespec(atime),
+            last_modification: timespec(mtime),
+        };
+        Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
     /// Gives the new entry at `path` its owner and, if it can have one, its mode.
@@ -371,7 +396,7 @@ pub(super) fn sized(bytes: &[u8], size: u32, reply: ReplyXattr) {
     }
 }
 
-pub(super) fn timespec(time: Option<TimeOrNow>) -> Timespec {
+fn timespec(time: Option<TimeOrNow>) -> Timespec {
     let special = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
     match time {
         None => special(UTIME_OMIT),
