@@ -89,48 +89,8 @@ impl Recorder {
         let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let kind = file_type(&stat);
         let place = Place { dir, name };
-        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
         let wanted = self.attributes;
-        let mut facts = Vec::new();
-        let mut tell = |label, attribute, has_it, fact: &dyn Fn() -> io::Result<String>| {
-            if has_it && wanted.contains(attribute) {
-                let fact = fact()?;
-                facts.extend((!fact.is_empty()).then_some((label, fact)));
-            }
-            io::Result::Ok(())
-        };
-        let (is_file, is_link) = (kind == Kind::RegularFile, kind == Kind::Symlink);
-        let mode = stat.st_mode & 0o7777;
-        tell("mode", Attributes::MODE, !is_link, &|| {
-            Ok(format!("mode {mode:o}"))
-        })?;
-        tell("size", Attributes::SIZE, is_file, &|| {
-            Ok(format!("{} bytes", stat.st_size))
-        })?;
-        tell(
-            "content",
-            Attributes::DATA,
-            is_file,
-            &|| Ok(place.content()),
-        )?;
-        tell("target", Attributes::NAMES, is_link, &|| {
-            place.target(wanted, &stat)
-        })?;
-        tell("device", Attributes::DEVICE, is_device, &|| {
-            Ok(format!(
-                "device {}:{}",
-                major(stat.st_rdev),
-                minor(stat.st_rdev)
-            ))
-        })?;
-        tell("owner", Attributes::OWNER, true, &|| {
-            Ok(format!("owner {}:{}", stat.st_uid, stat.st_gid))
-        })?;
-        tell("xattrs", Attributes::XATTRS, true, &|| place.xattrs())?;
-        let has_holes = stat.st_blocks * 512 < stat.st_size;
-        tell("holes", Attributes::HOLES, is_file && has_holes, &|| {
-            Ok("has holes".to_owned())
-        })?;
+        let facts = place.facts(wanted, &stat)?;
         let read = times(&stat);
         let times = [
             ("mtime", Attributes::MTIME, read.last_modification),
@@ -183,7 +143,45 @@ struct Place<'a> {
     name: &'a CStr,
 }
 
+type Fact<'a> = &'a dyn Fn() -> io::Result<String>;
+
 impl Place<'_> {
+    /// Describes the `wanted` attributes except times, by labelled facts.
+    fn facts(&self, wanted: Attributes, stat: &Stat) -> io::Result<Vec<(&'static str, String)>> {
+        let kind = file_type(stat);
+        let (is_file, is_link) = (kind == Kind::RegularFile, kind == Kind::Symlink);
+        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
+        let has_holes = is_file && stat.st_blocks * 512 < stat.st_size;
+        let mode = || Ok(format!("mode {:o}", stat.st_mode & 0o7777));
+        let size = || Ok(format!("{} bytes", stat.st_size));
+        let content = || Ok(self.content());
+        let target = || self.target(wanted, stat);
+        let number = (major(stat.st_rdev), minor(stat.st_rdev));
+        let device = || Ok(format!("device {}:{}", number.0, number.1));
+        let owner = || Ok(format!("owner {}:{}", stat.st_uid, stat.st_gid));
+        let xattrs = || self.xattrs();
+        let holes = || Ok("has holes".to_owned());
+        let all: [(_, _, _, Fact<'_>); 8] = [
+            ("mode", Attributes::MODE, !is_link, &mode),
+            ("size", Attributes::SIZE, is_file, &size),
+            ("content", Attributes::DATA, is_file, &content),
+            ("target", Attributes::NAMES, is_link, &target),
+            ("device", Attributes::DEVICE, is_device, &device),
+            ("owner", Attributes::OWNER, true, &owner),
+            ("xattrs", Attributes::XATTRS, true, &xattrs),
+            ("holes", Attributes::HOLES, has_holes, &holes),
+        ];
+        let told = all
+            .into_iter()
+            .filter(|&(_, attribute, has_it, _)| has_it && wanted.contains(attribute));
+        let facts = told.map(|(label, _, _, fact)| Ok((label, fact()?)));
+        let facts: io::Result<Vec<_>> = facts.collect();
+        Ok(facts?
+            .into_iter()
+            .filter(|(_, fact)| !fact.is_empty())
+            .collect())
+    }
+
     fn content(&self) -> String {
         let content = self.open().and_then(|file| content(file.as_fd()));
         content.unwrap_or_else(|e| format!("unreadable ({e})"))
