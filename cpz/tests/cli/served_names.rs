@@ -291,6 +291,28 @@ fn files_that_can_only_be_opened_empty_are_overwritten() {
 }
 
 #[test]
+fn files_that_cannot_be_opened_are_replaced_with_force() {
+    for errno in [Errno::IO, Errno::PERM, Errno::INVAL, Errno::DQUOT] {
+        for truncate in [None, Some(errno)] {
+            let place = or_skip!(FuseMount::with(Habits {
+                truncate,
+                // Opening it fails, or it opens and cannot be emptied.
+                open_untruncated: Some(errno).filter(|_| truncate.is_none()),
+                open_truncated: Some(errno),
+                ..Habits::default()
+            }));
+            let parity = NEWEST_CP.parity().on(place.path());
+            for option in ["-r", "-f", "-af"] {
+                // The content is as long as that of the source.
+                parity.clone().args([option, "n", "f"]).check(|tree| {
+                    tree.file("n", "new").file("f", "old");
+                });
+            }
+        }
+    }
+}
+
+#[test]
 fn files_that_cannot_be_truncated_are_overwritten() {
     for errno in [Errno::PERM, Errno::NOSYS] {
         let place = or_skip!(FuseMount::with(Habits {

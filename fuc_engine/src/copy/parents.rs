@@ -19,7 +19,7 @@ use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::directory;
 use super::facts::Symlinks;
-use super::operand::{DestParent, OpenParent, Operand, ends, last_component, open_component};
+use super::operand::{DestParent, OpenParent, ends, last_component, open_component};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;

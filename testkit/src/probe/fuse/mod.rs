@@ -74,6 +74,10 @@ pub struct Habits {
     pub opendir: Option<Errno>,
     /// `open` of an existing file for writing, except with `O_TRUNC`.
     pub open_untruncated: Option<Errno>,
+    /// `open` of an existing file for writing with `O_TRUNC`.
+    pub open_truncated: Option<Errno>,
+    /// `close` of a file.
+    pub flush: Option<Errno>,
     /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.
     pub direct_read: Option<Errno>,
 

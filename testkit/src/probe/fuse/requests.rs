@@ -237,10 +237,12 @@ impl Filesystem for Server {
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let flags = OFlags::from_bits_retain(flags.0 as u32);
-        let keeps_content = writes(flags) && !flags.contains(OFlags::TRUNC);
-        let refused = keeps_content.then_some(self.habits.open_untruncated);
-        let opened =
-            refuse(refused.flatten()).and_then(|()| self.open_stored(&self.path(number), flags));
+        let refused = match writes(flags) {
+            true if flags.contains(OFlags::TRUNC) => self.habits.open_truncated,
+            true => self.habits.open_untruncated,
+            false => None,
+        };
+        let opened = refuse(refused).and_then(|()| self.open_stored(&self.path(number), flags));
         answer!(self, reply, opened, (handle, flags) => reply.opened(handle, flags));
     }
 
@@ -303,7 +305,7 @@ impl Filesystem for Server {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.done(reply, Ok(()));
+        self.done(reply, refuse(self.habits.flush));
     }
 
     fn release(
