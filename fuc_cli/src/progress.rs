@@ -3,7 +3,7 @@
 //! ```text
 //!   thread of the run       begin ───────────────── run ───────────────── clear, wake, join, totals
 //!   thread that draws         wait 1 s ── draw ── wait 100 ms ── draw ... ────┘
-//!   thread of the look-ahead              count what there is to do ─────────┘ cancelled
+//!   thread of the look-ahead    wait 0.3 s ── count what there is to do ─────┘ cancelled
 //!   thread with a message                   clear, message
 //! ```
 //!
@@ -61,10 +61,14 @@ const DELAY: Duration = Duration::from_secs(1);
 /// The time from one drawing to the next. It seems continuous to the user.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// The processor time that the look-ahead takes before its priority is lowered.
+/// The time from the start of a run to that of the look-ahead.
 ///
-/// With it, a copy of 150,000 files of 20 KB in 3,000 directories, which took 3 to 9 s, had a percentage after 1 to 3.5 s
-/// beside two busy processes (tmpfs, two cores). Without it, it had none until its end.
+/// A copy of 150,000 files of 20 KB in 3,000 directories, which took 5 to 10 s, had a percentage after 1.2 to 1.9 s beside
+/// two busy processes (tmpfs, two cores). With 1 s it had one after 2.1 to 2.3 s.
+const LOOK_AHEAD_DELAY: Duration = Duration::from_millis(300);
+
+/// The processor time that the look-ahead takes before its priority is lowered. Without it, that copy had no percentage until
+/// its end.
 const EAGER: Duration = Duration::from_millis(300);
 
 /// The nice value of the look-ahead after that. The kernel gives such a thread 1.4 % of a busy core (its weight is 15, and that
@@ -245,7 +249,7 @@ impl Watched<'_> {
                         lower_priority(thread);
                         eager = None;
                     }
-                    if start.elapsed() >= DELAY
+                    if start.elapsed() >= LOOK_AHEAD_DELAY
                         && let Some(count) = count.take()
                     {
                         // Without this thread, the amount of work stays unknown.

@@ -73,8 +73,8 @@ impl Held {
 #[track_caller]
 fn wait_as_long_as_a_drawing_takes() {
     let held = Held::new();
-    let mut control = held.start(&["--progress=always", "fifo", "d"]);
-    control.wait_for(Stream::Stderr, "0 entries, ");
+    let mut control = held.start(&["--progress=always", "f", "fifo", "d"]);
+    control.wait_for(Stream::Stderr, "1 entry, 5 ");
     held.finish(control);
 }
 
@@ -140,7 +140,7 @@ fn a_line_names_the_source_directory_in_which_a_worker_is() {
 fn a_terminal_without_a_cursor_gets_whole_lines() {
     let held = Held::new();
     let mut live = held.start_at_a_terminal(30, "dumb", "--progress f fifo d");
-    live.wait_for(Stream::Stdout, "1 entry, 5 B, ");
+    live.wait_for(Stream::Stdout, "1 entry, 5 ");
     live.wait_for(Stream::Stdout, "\r\n");
     let shown = held.finish(live).stdout_text();
     assert!(!shown.contains('\x1b'), "{shown:?}");
@@ -199,7 +199,7 @@ fn draws_nothing_in_a_file_unless_told_to() {
 fn messages_and_lines_of_a_log_are_whole() {
     let held = Held::new();
     let mut live = held.start(&["--progress=always", "f", "none", "fifo", "d"]);
-    live.wait_for(Stream::Stderr, "1 entry, 5 B, ");
+    live.wait_for(Stream::Stderr, "1 entry, 5 ");
     live.wait_for(Stream::Stderr, "\n");
     let outcome = held.finish(live);
     assert_eq!(outcome.status, Status::Exit(1));
@@ -209,7 +209,8 @@ fn messages_and_lines_of_a_log_are_whole() {
         lines[0],
         "cpz: cannot stat 'none': No such file or directory"
     );
-    assert!(lines[1].starts_with("1 entry, 5 B, "), "{shown:?}");
+    let line = without_percentage(lines[1]);
+    assert!(line.starts_with("1 entry, 5 "), "{shown:?}");
     assert!(lines.last().unwrap().starts_with(TOTALS), "{shown:?}");
     assert!(!shown.contains(['\x1b', '\r']), "{shown:?}");
 }
@@ -342,12 +343,37 @@ fn leaves_questions_whole() {
     live.wait_for(Stream::Stderr, &question("f"));
     live.write("y\n");
     // The line is not on that of the question, although a pipe echoes no newline.
-    live.wait_for(Stream::Stderr, "\n1 entry, 5 B, ");
+    live.wait_for(Stream::Stderr, "1 entry, 5 ");
     held.release();
     live.wait_for(Stream::Stderr, &format!("\n{}", question("g")));
     live.write("y\n");
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let shown = outcome.stderr_text();
+    let line = shown
+        .strip_prefix(&*question("f"))
+        .and_then(|rest| rest.strip_prefix('\n'));
+    assert!(
+        line.is_some_and(|line| without_percentage(line).starts_with("1 entry, 5 ")),
+        "{shown:?}"
+    );
+}
+
+/// Returns a line without the percentage, which it has only if everything is counted in time.
+fn without_percentage(line: &str) -> &str {
+    line.split_once("%  ").map_or(line, |(_, line)| line)
+}
+
+#[test]
+fn the_first_line_has_a_percentage_if_counting_is_quick() {
+    let has_one = || {
+        let held = Held::new();
+        let mut live = held.start(&["--progress=always", "f", "fifo", "d"]);
+        live.wait_for(Stream::Stderr, "1 entry, 5 ");
+        held.finish(live).stderr_text().starts_with("50%  1 entry")
+    };
+    // On a busy machine, counting two files may take longer.
+    assert!((0..10).any(|_| has_one()));
 }
 
 /// Returns the text on stderr after a question for which `typed` is typed.
@@ -371,7 +397,11 @@ fn draws_below_a_question_at_which_input_ends() {
     // The second \u{4} ends a line without a newline.
     for typed in ["\u{4}", "n\u{4}\u{4}"] {
         let after = after_a_question(typed);
-        assert!(after.starts_with("\n0 entries, "), "{after:?}");
+        let line = after.strip_prefix('\n').map(without_percentage);
+        assert!(
+            line.is_some_and(|line| line.starts_with("0 entries, ")),
+            "{after:?}"
+        );
     }
 }
 
@@ -379,7 +409,8 @@ fn draws_below_a_question_at_which_input_ends() {
 fn draws_on_the_line_after_a_typed_newline() {
     // The terminal itself has shown the newline.
     let after = after_a_question("n\n");
-    assert!(after.starts_with("0 entries, "), "{after:?}");
+    let line = without_percentage(&after);
+    assert!(line.starts_with("0 entries, "), "{after:?}");
 }
 
 #[test]
