@@ -11,7 +11,6 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -93,6 +92,14 @@ pub(super) enum Replaces {
 pub(super) enum Changes {
     Real,
     Planned(Plan),
+}
+
+/// Returns an unpredictable name beside `dest`.
+pub(super) fn hidden_name(dest: &CStr) -> Result<CString, Errno> {
+    let (directory, _) = operand::split(dest.to_bytes());
+    let name = format!(".cpz-{:032x}", sys::random()?);
+    let name = CString::new([directory, name.as_bytes()].concat());
+    Ok(name.expect("BUG: a NUL within a C string"))
 }
 
 /// Calls `plan` apart from the caller, so that a real run does not pay for the code of a dry one.
@@ -294,12 +301,8 @@ impl Changes {
     pub(super) fn replace(
         &self,
         spot: Spot<'_, impl DestPath>,
-        mut create: impl FnMut(&CStr) -> Result<(), Errno>,
+        create: impl FnOnce(&CStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
-        /// Makes temporary names unique within the process.
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        /// Give up after this many collisions; only an attacker could cause them.
-        const TRIES: u32 = 1000;
         let (dir, dest) = (spot.dir, spot.name);
         if let Self::Planned(plan) = self {
             // Only directories can be renamed to a name with a slash at the end.
@@ -310,24 +313,12 @@ impl Changes {
             plan.unlink(spot.with_path())?;
             return create(dest);
         }
-        let (directory, _) = operand::split(dest.to_bytes());
-        for _ in 0..TRIES {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!(".cpz-{}-{number}", std::process::id());
-            let name = CString::new([directory, name.as_bytes()].concat())
-                .expect("BUG: a NUL within a C string or a number");
-            match create(&name) {
-                Err(Errno::EXIST) => {}
-                Err(errno) => return Err(errno),
-                Ok(()) => {
-                    let renamed = sys::rename(dir, &name, dest);
-                    // The name is still there if the rename failed, or if both were one file.
-                    let _ = sys::unlink(dir, &name);
-                    return renamed;
-                }
-            }
-        }
-        Err(Errno::EXIST)
+        let name = hidden_name(dest)?;
+        create(&name)?;
+        let renamed = sys::rename(dir, &name, dest);
+        // The name is still there if the rename failed, or if both were one file.
+        let _ = sys::unlink(dir, &name);
+        renamed
     }
 
     /// Writes the content of `source` by `act`.

@@ -2,7 +2,6 @@
 //!
 //! It builds paths and events, and answers which rules apply to an entry. It copies nothing.
 
-use std::borrow::Cow;
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -320,10 +319,10 @@ impl Roots for Context<'_> {
 
 /// Builds paths.
 impl Context<'_> {
-    pub(super) fn operand_path(&self, operand: u32, side: Side) -> Cow<'_, Path> {
+    pub(super) fn operand_path(&self, operand: u32, side: Side) -> PathBuf {
         match side {
-            Side::Source => Cow::Borrowed(self.source_path(operand)),
-            Side::Dest => Cow::Owned(self.operands.dest_path(operand)),
+            Side::Source => self.source_path(operand).into(),
+            Side::Dest => self.operands.dest_path(operand),
         }
     }
 
@@ -354,7 +353,7 @@ impl Context<'_> {
         let operand = self.operand_path(operand, side);
         match node {
             Some(node) => node.place.path_of(&operand, name),
-            None => operand.into_owned(),
+            None => operand,
         }
     }
 

@@ -7,12 +7,13 @@
 //! Another machine cannot open a file without a name. A dest that several engines write is created beside its place,
 //! under a hidden name that cannot be guessed. If the engine dies, only this file is left.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
+use crate::copy::changes::hidden_name;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
@@ -82,10 +83,7 @@ pub(in crate::copy) fn create_beside(
     entry: &Entry<'_>,
     mode: u32,
 ) -> Result<(Fd, Box<CStr>), Errno> {
-    let (directory, _) = operand::split(entry.dest_name.to_bytes());
-    let name = format!(".cpz-{:032x}", sys::random()?);
-    let name = CString::new([directory, name.as_bytes()].concat());
-    let name = name.expect("BUG: a NUL within a C string");
+    let name = hidden_name(entry.dest_name)?;
     let file = ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;

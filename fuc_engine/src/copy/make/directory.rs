@@ -222,7 +222,7 @@ fn check_into_itself(
 }
 
 fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
-    let path = |side| ctx.operand_path(place.operand, side).into_owned();
+    let path = |side| ctx.operand_path(place.operand, side);
     diagnose::refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
