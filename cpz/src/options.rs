@@ -79,7 +79,7 @@ impl Options {
         Self {
             engine,
             preserve: PreserveFlags::default(),
-            rules: RuleFlags::new(),
+            rules: RuleFlags::default(),
             hard_links: false,
             symbolic_links: false,
             strips_slashes: false,
@@ -104,52 +104,53 @@ impl Options {
     /// # Errors
     /// If two options exclude each other, or if a word for the naming of backups is unknown.
     pub(crate) fn finish(&mut self, charset: Charset) -> Result<(), UsageError> {
-        if self.hard_links && self.symbolic_links {
-            return Err(UsageError::with_help(
-                "cannot make both hard and symbolic links",
-            ));
-        }
+        let both_links = self.hard_links && self.symbolic_links;
+        UsageError::of_first(&[(both_links, "cannot make both hard and symbolic links")])?;
         self.rules.check()?;
-        if self.engine.reflink == Reflink::Always && self.engine.sparse != Sparse::Auto {
-            return Err(UsageError::with_help(
+        let (engine, rules) = (&self.engine, &self.rules);
+        let makes_no_copies = self.as_links().is_some() || engine.attributes_only;
+        UsageError::of_first(&[
+            (
+                engine.reflink == Reflink::Always && engine.sparse != Sparse::Auto,
                 "--reflink can be used only with --sparse=auto",
-            ));
-        }
-        if self.rules.resume && !self.engine.preserve.timestamps {
-            let message = "--resume needs -a, -p or --preserve=timestamps";
-            return Err(UsageError::with_help(message));
-        }
-        if self.rules.resume && self.engine.as_links.is_some() {
-            let message = "--resume is mutually exclusive with -l and -s";
-            return Err(UsageError::with_help(message));
-        }
-        let makes_no_copies = self.as_links().is_some() || self.engine.attributes_only;
-        if self.rules.atomic && makes_no_copies {
-            let message = "--atomic is mutually exclusive with -l, -s and --attributes-only";
-            return Err(UsageError::with_help(message));
-        }
+            ),
+            (
+                rules.resume && !engine.preserve.timestamps,
+                "--resume needs -a, -p or --preserve=timestamps",
+            ),
+            (
+                rules.resume && engine.as_links.is_some(),
+                "--resume is mutually exclusive with -l and -s",
+            ),
+            (
+                rules.atomic && makes_no_copies,
+                "--atomic is mutually exclusive with -l, -s and --attributes-only",
+            ),
+        ])?;
         self.engine.rules = self.rules.clone().resolve(charset)?;
         self.finish_deletion()
     }
 
     /// Checks the options about deletions, after the rules are complete.
     fn finish_deletion(&mut self) -> Result<(), UsageError> {
-        if !self.delete && !self.delete_excluded {
-            return match self.max_delete {
-                None => Ok(()),
-                Some(_) => Err(UsageError::with_help("--max-delete needs --delete")),
-            };
-        }
+        let deletes = self.delete || self.delete_excluded;
         let rules = &self.engine.rules;
-        let has_backups = rules.backup.is_some();
-        if rules.ask
-            || has_backups
+        let keeps_others = rules.ask
+            || rules.backup.is_some()
             || rules.follow_links_to_directories
-            || self.engine.attributes_only
-        {
-            return Err(UsageError::with_help(
+            || self.engine.attributes_only;
+        UsageError::of_first(&[
+            (
+                self.max_delete.is_some() && !deletes,
+                "--max-delete needs --delete",
+            ),
+            (
+                deletes && keeps_others,
                 "--delete is mutually exclusive with -i, --backup, --keep-directory-symlink and --attributes-only",
-            ));
+            ),
+        ])?;
+        if !deletes {
+            return Ok(());
         }
         let mut deletion = Deletion::default();
         deletion.excluded = self.delete_excluded;

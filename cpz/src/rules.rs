@@ -11,16 +11,17 @@ use fuc_engine::{Backup, DestRules, Replace};
 use crate::words::{CONTROL, UPDATE};
 
 /// The last of `-i` and `-n`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Clobber {
     /// Neither `-i` nor `-n` was given.
+    #[default]
     Default,
     Ask,
     Never,
 }
 
 /// The state of the flags, later over earlier.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleFlags {
     pub(crate) clobber: Clobber,
     pub(crate) remove_destination: bool,
@@ -36,20 +37,6 @@ pub(crate) struct RuleFlags {
 }
 
 impl RuleFlags {
-    pub(crate) fn new() -> Self {
-        Self {
-            clobber: Clobber::Default,
-            remove_destination: false,
-            keep_directory_symlink: false,
-            resume: false,
-            atomic: false,
-            update: Replace::All,
-            makes_backups: false,
-            control: None,
-            suffix: None,
-        }
-    }
-
     pub(crate) fn update(
         &mut self,
         when: Option<&OsStr>,
@@ -81,21 +68,22 @@ impl RuleFlags {
     /// choice of dests, or with backups, or if `--atomic` is combined with another way to clear a dest.
     pub(crate) fn check(&self) -> Result<(), UsageError> {
         let replaces_nothing = matches!(self.replace(), Replace::None | Replace::NoneAndFail);
-        if self.makes_backups && replaces_nothing {
-            // As in cp, the message does not name `--update=none`.
-            let message = "--backup is mutually exclusive with -n or --update=none-fail";
-            return Err(UsageError::with_help(message));
-        }
         let selects = self.clobber == Clobber::Ask || self.replace() != Replace::All;
-        if self.resume && (selects || self.makes_backups) {
-            let message = "--resume is mutually exclusive with -i, -n, --update and --backup";
-            return Err(UsageError::with_help(message));
-        }
-        if self.atomic && (self.makes_backups || self.remove_destination) {
-            let message = "--atomic is mutually exclusive with --backup and --remove-destination";
-            return Err(UsageError::with_help(message));
-        }
-        Ok(())
+        UsageError::of_first(&[
+            (
+                self.makes_backups && replaces_nothing,
+                // As in cp, the message does not name `--update=none`.
+                "--backup is mutually exclusive with -n or --update=none-fail",
+            ),
+            (
+                self.resume && (selects || self.makes_backups),
+                "--resume is mutually exclusive with -i, -n, --update and --backup",
+            ),
+            (
+                self.atomic && (self.makes_backups || self.remove_destination),
+                "--atomic is mutually exclusive with --backup and --remove-destination",
+            ),
+        ])
     }
 
     /// Returns which dests are replaced without `--resume`.
@@ -169,20 +157,22 @@ mod tests {
 
     #[test]
     fn no_flag_gives_the_default_rules() {
-        assert_eq!(rules(RuleFlags::new()), Ok(DestRules::default()));
+        assert_eq!(rules(RuleFlags::default()), Ok(DestRules::default()));
     }
 
     #[test]
     fn no_clobber_overrides_update() {
-        let mut flags = RuleFlags::new();
-        flags.clobber = Clobber::Never;
+        let mut flags = RuleFlags {
+            clobber: Clobber::Never,
+            ..RuleFlags::default()
+        };
         flags.update(None, Charset::Ascii).unwrap();
         assert_eq!(rules(flags).unwrap().replace, Replace::None);
     }
 
     #[test]
     fn update_accepts_only_its_words() {
-        let mut flags = RuleFlags::new();
+        let mut flags = RuleFlags::default();
         let refused = flags.update(Some("non".as_ref()), Charset::Ascii);
         assert!(
             refused
@@ -198,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_backup_excludes_rules_by_which_nothing_is_replaced() {
-        let mut backup = RuleFlags::new();
+        let mut backup = RuleFlags::default();
         backup.back_up(Some("none".into()));
         let no_clobber = RuleFlags {
             clobber: Clobber::Never,

@@ -216,17 +216,14 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
 
     /// Returns the lines below a usage error.
     fn advice(&self, error: &UsageError, invocation: &Invocation) -> Vec<u8> {
-        let mut lines = Vec::new();
-        match (error.advice, self.file_hint) {
-            (Advice::None, _) => return lines,
-            (Advice::FileOrHelp, FileHint::Shown) => push_file_hint(&mut lines, invocation),
-            (Advice::Help, _) | (Advice::FileOrHelp, FileHint::Omitted) => {}
-        }
-        let program = &invocation.program;
-        lines.extend_from_slice(b"Try '");
-        lines.extend_from_slice(program);
-        lines.extend_from_slice(b" --help' for more information.\n");
-        lines
+        let hint = match (error.advice, self.file_hint) {
+            (Advice::None, _) => return Vec::new(),
+            (Advice::FileOrHelp, FileHint::Shown) => file_hint(invocation),
+            (Advice::Help, _) | (Advice::FileOrHelp, FileHint::Omitted) => None,
+        };
+        let hint = hint.unwrap_or_default();
+        let help = b" --help' for more information.\n";
+        [&*hint, b"Try '", &invocation.program, help].concat()
     }
 }
 
@@ -251,19 +248,14 @@ fn last_line(outcome: Outcome, console: &Console) -> Option<String> {
     }
 }
 
-/// Adds a hint about the first argument that looks like an option but names a file, if there is one.
-fn push_file_hint(lines: &mut Vec<u8>, invocation: &Invocation) {
+/// Returns a hint about the first argument that looks like an option but names a file, if there is one.
+fn file_hint(invocation: &Invocation) -> Option<Vec<u8>> {
     let looks_like_option = |name: &&OsString| name.len() > 1 && name.as_bytes()[0] == b'-';
     let exists = |name: &&OsString| Path::new(name).symlink_metadata().is_ok();
     let mut names = invocation.arguments.iter().filter(looks_like_option);
-    let Some(name) = names.find(exists).map(|name| name.as_bytes()) else {
-        return;
-    };
-    lines.extend_from_slice(b"Try '");
-    lines.extend_from_slice(&invocation.program);
-    lines.extend_from_slice(b" ./");
-    lines.extend_from_slice(&quote::if_needed(name, invocation.charset));
-    lines.extend_from_slice(b"' to remove the file ");
-    lines.extend_from_slice(&quote::always(name, invocation.charset));
-    lines.extend_from_slice(b".\n");
+    let name = names.find(exists)?.as_bytes();
+    let argument = quote::if_needed(name, invocation.charset);
+    let quoted = quote::always(name, invocation.charset);
+    let before = [b"Try '", &*invocation.program, b" ./", &argument].concat();
+    Some([&before, &b"' to remove the file "[..], &quoted, b".\n"].concat())
 }

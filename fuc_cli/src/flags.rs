@@ -75,29 +75,6 @@ pub enum Meaning<I> {
     Version,
 }
 
-/// The visibility of a row in `--help`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Listing {
-    Shown,
-    Hidden,
-}
-
-/// The use of a flag in a [file of options](crate::config).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InConfig {
-    /// The file may set the flag, if it is an extension.
-    Allowed,
-    /// The flag concerns a single command line.
-    Refused,
-}
-
-/// The treatment of an unambiguous prefix of a long name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Abbreviation {
-    Allowed,
-    Refused,
-}
-
 /// One row of the table: a flag, all its names, and the value that it takes.
 ///
 /// `I` is the command's own enum of flags.
@@ -113,9 +90,12 @@ pub struct Flag<I> {
     value: Value,
     accepts: Accepts,
     origin: Origin,
-    abbreviation: Abbreviation,
-    listing: Listing,
-    in_config: InConfig,
+    /// A prefix of the long name is refused.
+    is_in_full: bool,
+    /// `--help` leaves the flag out.
+    is_hidden: bool,
+    /// The flag concerns a single command line, so a [file of options](crate::config) cannot set it.
+    is_not_in_config: bool,
     help: &'static str,
 }
 
@@ -184,7 +164,7 @@ impl<I: Copy> Flag<I> {
     #[must_use]
     pub const fn in_full(self) -> Self {
         Self {
-            abbreviation: Abbreviation::Refused,
+            is_in_full: true,
             ..self
         }
     }
@@ -193,7 +173,7 @@ impl<I: Copy> Flag<I> {
     #[must_use]
     pub const fn hidden(self) -> Self {
         Self {
-            listing: Listing::Hidden,
+            is_hidden: true,
             ..self
         }
     }
@@ -219,9 +199,9 @@ impl<I: Copy> Flag<I> {
             value,
             accepts,
             origin,
-            abbreviation,
-            listing,
-            in_config,
+            is_in_full,
+            is_hidden,
+            is_not_in_config,
             help,
         } = self;
         Flag {
@@ -236,9 +216,9 @@ impl<I: Copy> Flag<I> {
             value,
             accepts,
             origin,
-            abbreviation,
-            listing,
-            in_config,
+            is_in_full,
+            is_hidden,
+            is_not_in_config,
             help,
         }
     }
@@ -247,7 +227,7 @@ impl<I: Copy> Flag<I> {
     #[must_use]
     pub const fn not_in_config(self) -> Self {
         Self {
-            in_config: InConfig::Refused,
+            is_not_in_config: true,
             ..self
         }
     }
@@ -275,9 +255,9 @@ impl<I: Copy> Flag<I> {
             value: Value::None,
             accepts: Accepts::Text,
             origin: Origin::Gnu,
-            abbreviation: Abbreviation::Allowed,
-            listing: Listing::Shown,
-            in_config: InConfig::Allowed,
+            is_in_full: false,
+            is_hidden: false,
+            is_not_in_config: false,
             help,
         }
     }

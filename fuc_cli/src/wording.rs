@@ -162,6 +162,9 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
+/// The words around a directory on another filesystem.
+const ELSEWHERE: [&str; 2] = ["skipping ", ", since it's on a different device"];
+
 impl Wording<'_> {
     /// Returns the diagnostic for `cause`.
     #[must_use]
@@ -171,8 +174,7 @@ impl Wording<'_> {
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
             (Cause::Failed(Operation::Clone, errno), Tool::Copy) => {
                 let reason = format!(": {}", errno_text(&errno.into()));
-                self.around_both("failed to clone ", " from ", &reason)
-                    .into()
+                self.around(&["failed to clone ", " from ", &reason]).into()
             }
             (Cause::Failed(Operation::CreateHardLink, errno), Tool::Copy) => {
                 self.no_link("cannot create hard link ", errno).into()
@@ -204,34 +206,29 @@ impl Wording<'_> {
 
     fn failed(&self, before: &str, after: &str, errno: impl Into<io::Error>) -> Diagnostic {
         let reason = errno_text(&errno.into());
-        self.around_path(before, &format!("{after}: {reason}"))
-            .into()
+        self.around(&[before, &format!("{after}: {reason}")]).into()
     }
 
     fn no_link(&self, before: &str, errno: impl Into<io::Error>) -> Vec<u8> {
         let reason = format!(": {}", errno_text(&errno.into()));
-        self.around_both(before, " to ", &reason)
+        self.around(&[before, " to ", &reason])
     }
 
     fn refused_by_rm(&self, refusal: Refusal) -> Diagnostic {
         match refusal {
             Refusal::DotOrDotDot => self
-                .around_path("refusing to remove '.' or '..' directory: skipping ", "")
+                .around(&["refusing to remove '.' or '..' directory: skipping ", ""])
                 .into(),
             Refusal::Root => self.root(),
             Refusal::MountPoint => Diagnostic {
-                line: self.elsewhere(),
+                line: self.around(&ELSEWHERE),
                 advice: Some("and --preserve-root=all is in effect"),
             },
-            Refusal::OtherFilesystem => self.elsewhere().into(),
+            Refusal::OtherFilesystem => self.around(&ELSEWHERE).into(),
             Refusal::NotRecursive => self.failed("cannot remove ", "", Errno::ISDIR),
             // rm has no words for cp's refusals or for those of a newer engine.
-            _ => self.around_path("cannot remove ", "").into(),
+            _ => self.around(&["cannot remove ", ""]).into(),
         }
-    }
-
-    fn elsewhere(&self) -> Vec<u8> {
-        self.around_path("skipping ", ", since it's on a different device")
     }
 
     /// Returns rm's message for a parent whose attributes cannot be read. It does not name the reason.
@@ -240,7 +237,7 @@ impl Wording<'_> {
         let path = path.strip_suffix(b"/").unwrap_or(path);
         let parent = [path, b"/.."].concat();
         let parent = quote::always(&parent, self.charset);
-        let skipping = self.around_path(": skipping ", "");
+        let skipping = self.around(&[": skipping ", ""]);
         [b"failed to stat ", &parent[..], &skipping].concat()
     }
 
@@ -251,59 +248,49 @@ impl Wording<'_> {
             " (same as '/')"
         };
         Diagnostic {
-            line: self.around_path("it is dangerous to operate recursively on ", after),
+            line: self.around(&["it is dangerous to operate recursively on ", after]),
             advice: Some("use --no-preserve-root to override this failsafe"),
         }
     }
 
     fn refused_by_cp(&self, refusal: Refusal) -> Vec<u8> {
-        match refusal {
-            Refusal::NotRecursive => self.around_path("-r not specified; omitting directory ", ""),
-            Refusal::IntoItself => {
-                self.around_both("cannot copy a directory, ", ", into itself, ", "")
-            }
-            Refusal::SameFile => self.around_both("", " and ", " are the same file"),
+        let parts: &[&str] = match refusal {
+            Refusal::NotRecursive => &["-r not specified; omitting directory ", ""],
+            Refusal::IntoItself => &["cannot copy a directory, ", ", into itself, ", ""],
+            Refusal::SameFile => &["", " and ", " are the same file"],
             Refusal::DirectoryByNonDirectory => {
-                self.around_both("cannot overwrite directory ", " with non-directory ", "")
+                &["cannot overwrite directory ", " with non-directory ", ""]
             }
             Refusal::NonDirectoryByDirectory => {
-                self.around_both("cannot overwrite non-directory ", " with directory ", "")
+                &["cannot overwrite non-directory ", " with directory ", ""]
             }
-            Refusal::JustCreated => {
-                self.around_both("will not overwrite just-created ", " with ", "")
-            }
+            Refusal::JustCreated => &["will not overwrite just-created ", " with ", ""],
             Refusal::ThroughJustCreatedLink => {
                 // This message alone names the source first.
-                let quoted = [self.other.unwrap_or(self.path), self.path].map(|p| self.quoted(p));
-                [
-                    b"will not copy ",
-                    &quoted[0][..],
-                    b" through just-created symlink ",
-                    &quoted[1],
-                ]
-                .concat()
+                let swapped = Self {
+                    path: self.other.unwrap_or(self.path),
+                    other: Some(self.path),
+                    ..*self
+                };
+                return swapped.around(&["will not copy ", " through just-created symlink ", ""]);
             }
-            Refusal::DanglingDest => self.around_path("not writing through dangling symlink ", ""),
-            Refusal::FileNamedTwice => {
-                self.around_path("warning: source file ", " specified more than once")
-            }
+            Refusal::DanglingDest => &["not writing through dangling symlink ", ""],
+            Refusal::FileNamedTwice => &["warning: source file ", " specified more than once"],
             Refusal::DirectoryNamedTwice => {
-                self.around_path("warning: source directory ", " specified more than once")
+                &["warning: source directory ", " specified more than once"]
             }
-            Refusal::SharedInodeNumber => self.around_path(
+            Refusal::SharedInodeNumber => &[
                 "warning: ",
                 " has the inode number of another source file but differs from it: not linked",
-            ),
-            Refusal::NotReplacing => self.around_path("not replacing ", ""),
-            Refusal::LeftIncomplete => {
-                self.around_path("", " is incomplete: the copy was interrupted")
-            }
-            Refusal::Different => self.around_both("", " differs from ", ""),
+            ],
+            Refusal::NotReplacing => &["not replacing ", ""],
+            Refusal::LeftIncomplete => &["", " is incomplete: the copy was interrupted"],
+            Refusal::Different => &["", " differs from ", ""],
             Refusal::BackupOverSource => {
-                self.around_both("backing up ", " might destroy source;  ", " not copied")
+                &["backing up ", " might destroy source;  ", " not copied"]
             }
-            Refusal::ParentNotDirectory => self.around_path("", " exists but is not a directory"),
-            Refusal::CyclicSymlink => self.around_path("cannot copy cyclic symbolic link ", ""),
+            Refusal::ParentNotDirectory => &["", " exists but is not a directory"],
+            Refusal::CyclicSymlink => &["cannot copy cyclic symbolic link ", ""],
             Refusal::RelativeSymlink => {
                 // cp quotes a colon, too, because a colon ends the name in this message.
                 let name = self.path.as_os_str().as_bytes();
@@ -312,35 +299,35 @@ impl Wording<'_> {
                     false => quote::if_needed(name, self.charset),
                 };
                 let problem = b": can make relative symbolic links only in current directory";
-                [&path[..], problem].concat()
+                return [&path[..], problem].concat();
             }
-            Refusal::HomeNotReached => self.around_path(
+            Refusal::HomeNotReached => &[
                 "cannot copy to ",
                 ": the machine that copies all its hard links does not see the directory yet",
-            ),
-            Refusal::CannotMirror => self.around_path(
+            ],
+            Refusal::CannotMirror => &[
                 "cannot delete in ",
                 ": a source is in it, several sources are copied to it, or it is unclear which names are copies",
-            ),
-            Refusal::MountPoint | Refusal::OtherFilesystem => self.elsewhere(),
+            ],
+            Refusal::MountPoint | Refusal::OtherFilesystem => &ELSEWHERE,
             Refusal::SourceReplaced => {
-                self.around_path("skipping file ", ", as it was replaced while being copied")
+                &["skipping file ", ", as it was replaced while being copied"]
             }
             // cp has no words for rm's refusals or for those of a newer engine.
-            _ => self.around_path("cannot copy ", ""),
+            _ => &["cannot copy ", ""],
+        };
+        self.around(parts)
+    }
+
+    /// Returns these parts with the path, or both paths, between them.
+    fn around(&self, parts: &[&str]) -> Vec<u8> {
+        let paths = [self.path, self.other.unwrap_or(self.path)];
+        let mut text = parts[0].as_bytes().to_vec();
+        for (path, after) in paths.iter().zip(&parts[1..]) {
+            text.extend(self.quoted(path));
+            text.extend_from_slice(after.as_bytes());
         }
-    }
-
-    fn around_path(&self, before: &str, after: &str) -> Vec<u8> {
-        let path = self.quoted(self.path);
-        [before.as_bytes(), &path, after.as_bytes()].concat()
-    }
-
-    fn around_both(&self, before: &str, between: &str, after: &str) -> Vec<u8> {
-        let path = self.quoted(self.path);
-        let other = self.quoted(self.other.unwrap_or(self.path));
-        let parts = [before, between, after].map(str::as_bytes);
-        [parts[0], &path, parts[1], &other, parts[2]].concat()
+        text
     }
 
     fn quoted(&self, path: &Path) -> Vec<u8> {

@@ -14,7 +14,7 @@ use fuc_cli::memory::Allocator;
 use fuc_cluster::flags::{self, Id, Options};
 use fuc_cluster::job::{self, Job};
 use fuc_cluster::order::{Order, Work};
-use fuc_engine::CopyOp;
+use fuc_engine::{CopyOp, Dereference};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -76,20 +76,23 @@ fn copy(
 
 /// Refuses what several processes cannot do.
 fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
-    if options.rules.ask {
-        return Err(UsageError::with_help(flags::CANNOT_PROMPT));
-    }
-    if options.spares_cache {
-        return Err(UsageError::with_help(
+    let most = options.delete.map(|deletion| deletion.most);
+    let follows_links = options.dereference == Dereference::Always;
+    UsageError::of_first(&[
+        (options.rules.ask, flags::CANNOT_PROMPT),
+        (
+            options.spares_cache,
             "cannot keep to --no-cache: ranks share large files",
-        ));
-    }
-    match options.delete {
-        Some(deletion) if deletion.most.is_some() => Err(UsageError::with_help(
+        ),
+        (
+            most.flatten().is_some(),
             "cannot keep to --max-delete: each rank deletes on its own",
-        )),
-        _ => Ok(()),
-    }
+        ),
+        (
+            most.is_some() && follows_links,
+            "cannot delete with -L: each rank follows links on its own",
+        ),
+    ])
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use clap::builder::{PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgAction, Command, ValueHint};
 
-use super::{Accepts, Flag, Listing, Meaning, Origin, Table, Value};
+use super::{Accepts, Flag, Meaning, Origin, Table, Value};
 use crate::invocation::Personality;
 
 /// The heading of the flags that GNU's tool does not have.
@@ -60,7 +60,7 @@ impl<I: Copy> Table<I> {
     fn arg(&self, flag: &Flag<I>, personality: Personality) -> Arg {
         let mut arg = Arg::new(id(flag))
             .help(flag.help.replace('\n', " "))
-            .hide(flag.listing == Listing::Hidden);
+            .hide(flag.is_hidden);
         if flag.origin == Origin::Extension {
             arg = arg.help_heading(EXTENSIONS);
         }
@@ -72,9 +72,9 @@ impl<I: Copy> Table<I> {
             arg = arg.short(short).visible_short_aliases(shorts);
         }
         for spelling in self.other_spellings(flag) {
-            arg = match spelling.listing {
-                Listing::Shown => arg.visible_alias(spelling.long),
-                Listing::Hidden => arg.alias(spelling.long),
+            arg = match spelling.is_hidden {
+                false => arg.visible_alias(spelling.long),
+                true => arg.alias(spelling.long),
             };
         }
         match (flag.meaning, flag.value) {

@@ -1,6 +1,6 @@
 //! The text of `--help`, made from the table.
 
-use super::{Flag, Listing, Origin, Table, Value};
+use super::{Flag, Origin, Table, Value};
 use crate::invocation::Personality;
 
 /// The column at which the explanations begin.
@@ -33,7 +33,7 @@ impl<I: Copy> Table<I> {
     }
 
     fn push_flags(&self, text: &mut Vec<u8>, origin: Origin, personality: Personality) {
-        let shown = |flag: &&Flag<I>| flag.origin == origin && flag.listing == Listing::Shown;
+        let shown = |flag: &&Flag<I>| flag.origin == origin && !flag.is_hidden;
         for flag in self.flags.iter().filter(shown) {
             text.extend_from_slice(entry(flag, personality).as_bytes());
         }

@@ -19,7 +19,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::suggestion::suggest;
-use super::{Abbreviation, Accepts, Flag, InConfig, Meaning, Origin, Table, UsageError, Value};
+use super::{Accepts, Flag, Meaning, Origin, Table, UsageError, Value};
 use crate::invocation::Personality;
 use crate::streams::is_stdin;
 
@@ -115,7 +115,7 @@ pub(crate) fn read_config_line<I: Copy>(
             && value.is_some_and(|value| is_stdin(OsStr::from_bytes(value)));
         flag.long.as_bytes() == name
             && flag.origin == Origin::Extension
-            && flag.in_config == InConfig::Allowed
+            && !flag.is_not_in_config
             && !reads_stdin
     })?;
     let line = std::slice::from_ref(line);
@@ -179,7 +179,7 @@ impl<I: Copy> Scanner<'_, I> {
             (Value::None, None) => None,
             (Value::Optional(_) | Value::Required(_), attached) => attached,
         };
-        if flag.abbreviation == Abbreviation::Refused && name != flag.long.as_bytes() {
+        if flag.is_in_full && name != flag.long.as_bytes() {
             return Err(UsageError::abbreviated(flag.long).into());
         }
         self.record(flag, value)

@@ -1,6 +1,6 @@
 //! A suggestion for an option that the command does not know.
 
-use super::{Flag, Listing, Origin};
+use super::{Flag, Origin};
 use crate::invocation::Personality;
 
 /// The similarity from which a name is suggested. Equal names have 1, names of eight letters of which two are swapped
@@ -20,7 +20,7 @@ pub(super) fn suggest<I: Copy>(
     let by_similarity = |a: &&Flag<I>, b: &&Flag<I>| similarity(a).total_cmp(&similarity(b));
     let offered = flags
         .iter()
-        .filter(|flag| !flag.long.is_empty() && flag.listing == Listing::Shown)
+        .filter(|flag| !flag.long.is_empty() && !flag.is_hidden)
         .filter(|flag| flag.is_known_to(personality));
     let is_shortened =
         |flag: &&Flag<I>| flag.origin == Origin::Extension && flag.long.starts_with(name);

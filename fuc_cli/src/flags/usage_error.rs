@@ -30,23 +30,34 @@ pub struct UsageError {
 }
 
 impl UsageError {
+    fn new(message: Vec<u8>, advice: Advice) -> Self {
+        Self {
+            message,
+            advice,
+            suggestion: None,
+        }
+    }
+
     /// Makes an error without advice.
     #[must_use]
     pub fn plain(message: impl Into<Vec<u8>>) -> Self {
-        Self {
-            message: message.into(),
-            advice: Advice::None,
-            suggestion: None,
-        }
+        Self::new(message.into(), Advice::None)
     }
 
     /// Makes an error that ends with a pointer to `--help`.
     #[must_use]
     pub fn with_help(message: impl Into<Vec<u8>>) -> Self {
-        Self {
-            message: message.into(),
-            advice: Advice::Help,
-            suggestion: None,
+        Self::new(message.into(), Advice::Help)
+    }
+
+    /// Looks for options that exclude each other, or do not suffice.
+    ///
+    /// # Errors
+    /// Returns the error with the message of the first condition that is true.
+    pub fn of_first(conditions: &[(bool, &str)]) -> Result<(), Self> {
+        match conditions.iter().find(|(is_true, _)| *is_true) {
+            Some((_, message)) => Err(Self::with_help(*message)),
+            None => Ok(()),
         }
     }
 
@@ -56,11 +67,7 @@ impl UsageError {
     }
 
     fn option(parts: &[&[u8]]) -> Self {
-        Self {
-            message: parts.concat(),
-            advice: Advice::FileOrHelp,
-            suggestion: None,
-        }
+        Self::new(parts.concat(), Advice::FileOrHelp)
     }
 
     pub(super) fn unknown_long(argument: &OsStr, suggestion: Option<String>) -> Self {
