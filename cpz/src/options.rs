@@ -18,7 +18,7 @@ use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
-use fuc_engine::{CopyOp, Deletion, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -51,10 +51,6 @@ pub struct Options {
     /// The directory of `-t`; with it, all operands are sources.
     pub(crate) target_directory: Option<PathBuf>,
     pub(crate) last_operand: LastOperand,
-    /// Set by `--delete`.
-    pub(crate) delete: bool,
-    /// Set by `--delete-excluded`, which includes `--delete`.
-    pub(crate) delete_excluded: bool,
     /// The value of `--max-delete`.
     pub(crate) max_delete: Option<u64>,
     /// The amount of detail in the report.
@@ -85,8 +81,6 @@ impl Options {
             strips_slashes: false,
             target_directory: None,
             last_operand: LastOperand::MayBeDirectory,
-            delete: false,
-            delete_excluded: false,
             max_delete: None,
             verbosity: Verbosity::Quiet,
             list: None,
@@ -133,7 +127,7 @@ impl Options {
 
     /// Checks the options about deletions, after the rules are complete.
     fn finish_deletion(&mut self) -> Result<(), UsageError> {
-        let deletes = self.delete || self.delete_excluded;
+        let deletes = self.engine.delete.is_some();
         let rules = &self.engine.rules;
         let keeps_others = rules.ask
             || rules.backup.is_some()
@@ -149,14 +143,10 @@ impl Options {
                 "--delete is mutually exclusive with -i, --backup, --keep-directory-symlink and --attributes-only",
             ),
         ])?;
-        if !deletes {
-            return Ok(());
+        if let Some(deletion) = &mut self.engine.delete {
+            deletion.most = self.max_delete;
+            self.exclusions.stop_at_unread();
         }
-        let mut deletion = Deletion::default();
-        deletion.excluded = self.delete_excluded;
-        deletion.most = self.max_delete;
-        self.engine.delete = Some(deletion);
-        self.exclusions.stop_at_unread();
         Ok(())
     }
 
@@ -245,8 +235,10 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Resume => options.rules.resume = true,
             Id::NoCache => options.engine.spares_cache = true,
             Id::Atomic => options.rules.atomic = true,
-            Id::Delete => options.delete = true,
-            Id::DeleteExcluded => options.delete_excluded = true,
+            Id::Delete => {
+                options.engine.delete.get_or_insert_default();
+            }
+            Id::DeleteExcluded => options.engine.delete.get_or_insert_default().excluded = true,
             Id::MaxDelete => options.max_delete = Some(most_deletions(value(), charset)?),
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),

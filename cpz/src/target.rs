@@ -9,7 +9,6 @@
 //! | `--files0-from` and one operand | those in the list | into the operand, which must be a directory |
 
 use std::ffi::OsString;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -49,11 +48,10 @@ pub(crate) fn take_dest(
         }
         LastOperand::IsTheDest if options.engine.parents => Err(not_into()),
         LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
-        LastOperand::MayBeDirectory => match require_directory(&last) {
-            Ok(()) => Ok(Dest::Into(last)),
+        LastOperand::MayBeDirectory => match into("target ", &last, console) {
             Err(_) if operands.len() == 1 && options.engine.parents => Err(not_into()),
             Err(_) if operands.len() == 1 => Ok(Dest::Exactly(last)),
-            Err(error) => Err(not_a_target("target ", &last, &error, console)),
+            found => found,
         },
     }
 }
@@ -74,12 +72,7 @@ pub(crate) fn dest_of_list(
         (None, [_]) if options.last_operand == LastOperand::IsTheDest => Err(UsageError::plain(
             "cannot combine --files0-from and --no-target-directory (-T)",
         )),
-        (None, [directory]) => {
-            let directory = Path::new(directory);
-            let found = require_directory(directory);
-            found.map_err(|error| not_a_target("target ", directory, &error, console))?;
-            Ok(Dest::Into(directory.to_owned()))
-        }
+        (None, [directory]) => into("target ", Path::new(directory), console),
         (_, [extra, ..]) => Err(name_list::extra_operand(extra, console)),
     }
 }
@@ -95,9 +88,7 @@ fn target_directory(
             "cannot combine --target-directory (-t) and --no-target-directory (-T)",
         ));
     }
-    let found = require_directory(directory);
-    found.map_err(|error| not_a_target("target directory ", directory, &error, console))?;
-    Ok(Dest::Into(directory.to_owned()))
+    into("target directory ", directory, console)
 }
 
 fn check_number(
@@ -116,19 +107,20 @@ fn check_number(
     }
 }
 
-/// Returns an error unless `path` leads to a directory, through any links.
-fn require_directory(path: &Path) -> io::Result<()> {
-    if path.metadata()?.is_dir() {
-        Ok(())
-    } else {
-        Err(Errno::NOTDIR.into())
-    }
-}
-
-fn not_a_target(what: &str, path: &Path, error: &io::Error, console: &Console) -> UsageError {
+/// Returns the dest for a directory to copy into.
+///
+/// # Errors
+/// If the path does not lead to a directory, through any links. The message calls it `what`.
+fn into(what: &str, path: &Path, console: &Console) -> Result<Dest, UsageError> {
+    let error = match path.metadata() {
+        Ok(found) if found.is_dir() => return Ok(Dest::Into(path.into())),
+        Ok(_) => Errno::NOTDIR.into(),
+        Err(error) => error,
+    };
     let quoted = console.quoted(path.as_os_str().as_bytes());
-    let reason = format!(": {}", errno_text(error));
-    UsageError::plain([what.as_bytes(), &quoted, reason.as_bytes()].concat())
+    let reason = format!(": {}", errno_text(&error));
+    let message = [what.as_bytes(), &quoted, reason.as_bytes()].concat();
+    Err(UsageError::plain(message))
 }
 
 #[cfg(test)]

@@ -172,32 +172,26 @@ impl Wording<'_> {
         match (cause, self.tool) {
             (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent().into(),
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
-            (Cause::Failed(Operation::Clone, errno), Tool::Copy) => {
-                let reason = format!(": {}", errno_text(&errno.into()));
-                self.around(&["failed to clone ", " from ", &reason]).into()
-            }
-            (Cause::Failed(Operation::CreateHardLink, errno), Tool::Copy) => {
-                self.no_link("cannot create hard link ", errno).into()
-            }
-            (Cause::Failed(Operation::CreateSymlink, errno), Tool::Copy)
-                if self.other.is_some() =>
-            {
-                self.no_link("cannot create symbolic link ", errno).into()
-            }
-            (Cause::Failed(Operation::KeepMode, errno), Tool::Copy) => {
-                // In this message cp uses the quotes of the locale.
-                let path = quote::locale(self.path.as_os_str().as_bytes(), self.charset);
-                let reason = format!(": {}", errno_text(&errno.into()));
-                let parts = [
-                    &b"preserving permissions for "[..],
-                    &path,
-                    reason.as_bytes(),
-                ];
-                parts.concat().into()
-            }
             (Cause::Failed(operation, errno), Tool::Copy) => {
-                let (before, after) = around(operation);
-                self.failed(before, after, errno)
+                let reason = format!(": {}", errno_text(&errno.into()));
+                let (before, between) = match operation {
+                    Operation::Clone => ("failed to clone ", " from "),
+                    Operation::CreateHardLink => ("cannot create hard link ", " to "),
+                    Operation::CreateSymlink if self.other.is_some() => {
+                        ("cannot create symbolic link ", " to ")
+                    }
+                    Operation::KeepMode => {
+                        // In this message cp uses the quotes of the locale.
+                        let path = quote::locale(self.path.as_os_str().as_bytes(), self.charset);
+                        let before = b"preserving permissions for ";
+                        return [&before[..], &path, reason.as_bytes()].concat().into();
+                    }
+                    _ => {
+                        let (before, after) = around(operation);
+                        return self.failed(before, after, errno);
+                    }
+                };
+                self.around(&[before, between, &reason]).into()
             }
             (Cause::Refused(refusal), Tool::Remove) => self.refused_by_rm(refusal),
             (Cause::Refused(refusal), Tool::Copy) => self.refused_by_cp(refusal).into(),
@@ -207,11 +201,6 @@ impl Wording<'_> {
     fn failed(&self, before: &str, after: &str, errno: impl Into<io::Error>) -> Diagnostic {
         let reason = errno_text(&errno.into());
         self.around(&[before, &format!("{after}: {reason}")]).into()
-    }
-
-    fn no_link(&self, before: &str, errno: impl Into<io::Error>) -> Vec<u8> {
-        let reason = format!(": {}", errno_text(&errno.into()));
-        self.around(&[before, " to ", &reason])
     }
 
     fn refused_by_rm(&self, refusal: Refusal) -> Diagnostic {

@@ -163,12 +163,10 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     // It may be the copy of another source.
     let names = mirror.without_copies(vec![name.to_owned()], &mut None);
     let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
-    let is_real = ctx.changes.are_visible();
-    if !is_removed || is_real && sys::stat(dir, name, Symlinks::NoFollow).is_ok() {
-        return false;
+    if is_removed {
+        ctx.changes.vacated(ctx.spot(entry));
     }
-    ctx.changes.vacated(ctx.spot(entry));
-    true
+    is_removed
 }
 
 /// Says how much of each name is deleted.

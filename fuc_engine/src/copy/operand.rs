@@ -32,8 +32,6 @@ pub(super) struct Operands<'a> {
     /// The source of each operand, and the name of its dest if that is not the end of the source. A NUL follows each.
     text: Vec<u8>,
     operands: Vec<Operand>,
-    /// The hashes of the names of dests, until [`complete`](Self::complete).
-    hashes: Vec<u64>,
     /// The hashes of names that several dests have.
     shared: HashSet<u64>,
 }
@@ -64,7 +62,6 @@ impl<'a> Operands<'a> {
             dest,
             text: Vec::new(),
             operands: Vec::new(),
-            hashes: Vec::new(),
             shared: HashSet::default(),
         }
     }
@@ -98,10 +95,6 @@ impl<'a> Operands<'a> {
             (Dest::Into(_), None) if options.parents => Cow::Borrowed(name_with_parents(source)),
             (Dest::Into(_), None) => Cow::Borrowed(name_in_target(source)),
         };
-        let hash = Seeded::default().hash_one(&name);
-        // Whatever is in the target may be the dest of this one.
-        let times = if *name == *b"." { 2 } else { 1 };
-        self.hashes.extend(iter::repeat_n(hash, times));
         let start = self.text.len();
         self.text.extend_from_slice(c_source.to_bytes_with_nul());
         let offset = match source.ends_with(&name) {
@@ -123,7 +116,10 @@ impl<'a> Operands<'a> {
 
     /// Finds out which dests have one name, when all operands are there.
     pub(super) fn complete(&mut self) {
-        let mut hashes = std::mem::take(&mut self.hashes);
+        let names = (0..self.len() as u32).map(|index| self.given_name(index));
+        // Each name in the target may be in the dest of `.`, too.
+        let names = names.flat_map(|name| iter::repeat_n(name, 1 + usize::from(name == c".")));
+        let mut hashes: Vec<u64> = names.map(hash).collect();
         hashes.sort_unstable();
         let pairs = hashes.windows(2).filter(|pair| pair[0] == pair[1]);
         self.shared = pairs.map(|pair| pair[0]).collect();
@@ -209,13 +205,16 @@ impl<'a> Operands<'a> {
 
     /// Returns `true` if another operand may have the same dest.
     pub(super) fn may_share_dest(&self, index: u32) -> bool {
-        let name = self.given_name(index).to_bytes();
-        self.have_shared_dests() && self.shared.contains(&Seeded::default().hash_one(name))
+        self.have_shared_dests() && self.shared.contains(&hash(self.given_name(index)))
     }
 
     pub(super) fn have_shared_dests(&self) -> bool {
         !self.shared.is_empty()
     }
+}
+
+fn hash(name: &CStr) -> u64 {
+    Seeded::default().hash_one(name)
 }
 
 /// Returns the last component of `source`, or `.` for `.`, `..` and `/`, which are merged into
