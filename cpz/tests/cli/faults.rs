@@ -230,3 +230,33 @@ fn holes_need_no_seek() {
         }
     }
 }
+
+#[test]
+fn a_call_that_is_always_interrupted_fails() {
+    let scratch = Scratch::in_memory();
+    build(&scratch);
+    or_skip!(Run::new(CPZ).arg("--version").calls());
+    for (call, option) in [
+        ("mkdirat", "-r"),
+        ("mknodat", "-r"),
+        ("symlinkat", "-r"),
+        ("getdents64", "-r"),
+        ("fchmod", "-a"),
+        ("utimensat", "-a"),
+        ("fsync", "--fsync"),
+    ] {
+        remove_for_sure(scratch.path().join("d")).unwrap();
+        let inject = format!("inject={call}:error=EINTR");
+        let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
+        let run = Run::new("strace").args(traced);
+        let run = run.args(["-r", option, "-T", "s", "d"]);
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
+        let said = complaint(&outcome);
+        assert!(
+            said.contains(": Interrupted system call\n"),
+            "{call} {said}"
+        );
+        assert!(names_paths(&outcome), "{call} {outcome}");
+    }
+}

@@ -285,3 +285,27 @@ fn directories_have_their_last_mode_even_if_no_mode_can_be_set() {
     let kept = Attributes::CONTENT;
     testkit::snapshot::assert_same_tree(source.path().join("s"), place.path().join("t"), kept);
 }
+
+#[test]
+fn attributes_are_reported_if_the_server_always_interrupts_the_call() {
+    let local = Scratch::new();
+    build(&Tree::at(local.path()));
+    let interrupted = Some(Errno::INTR);
+    for (chmod, utimens, what) in [
+        (interrupted, None, "permissions"),
+        (None, interrupted, "times"),
+    ] {
+        let place = or_skip!(mount(Habits {
+            chmod,
+            utimens,
+            ..Habits::default()
+        }));
+        let run = Run::new(CPZ).args(["-a", "s/f"]).arg(place.path());
+        let outcome = run.current_dir(&local).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let said = complaint(&outcome);
+        let begin = format!("cpz: preserving {what} for ");
+        assert!(said.starts_with(&begin), "{said}");
+        assert!(said.ends_with(": Interrupted system call\n"), "{said}");
+    }
+}

@@ -8,9 +8,10 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxAttributes, StatxFlags, accessat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks};
 use super::process::effective_user;
 use super::stat::{check_access_by, stat};

@@ -5,7 +5,9 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{Advice, FallocateFlags, SeekFrom};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
+
+use super::interrupted::retry_on_intr;
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
     retry_on_intr(|| rustix::fs::ftruncate(file, bytes))

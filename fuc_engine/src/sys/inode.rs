@@ -4,9 +4,10 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::fd::Fd;
+use super::interrupted::retry_on_intr;
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
 use super::stat::{FileTime, stat_open, times};

@@ -9,9 +9,10 @@ use std::os::fd::BorrowedFd;
 
 use linux_raw_sys::general::linux_dirent64;
 use rustix::fs::{FileType, SeekFrom};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::data::seek;
+use super::interrupted::retry_on_intr;
 use super::raw::getdents64;
 
 // The offsets within the record of one entry.

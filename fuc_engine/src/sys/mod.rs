@@ -5,7 +5,7 @@
 //! Symbolic links in a last component are followed only if the caller says [`Symlinks::Follow`]. One
 //! function always follows them, as `cp` does: [`create_through_link`].
 //!
-//! The calls are repeated when a signal interrupts them.
+//! The calls are repeated when a signal interrupts them, but not for ever.
 //!
 //! | file | content |
 //! |---|---|
@@ -24,6 +24,7 @@
 //! | `path_fd` | the same if a descriptor only names the inode |
 //! | `xattr` | the calls on extended attributes, in all their forms |
 //! | `acl` | ACLs as bytes |
+//! | `interrupted` | repeats calls that a signal has interrupted |
 //! | `protection` | attributes and subvolumes that prevent a removal |
 //! | `raw` | system calls by number |
 //! | `unshare` | calls on a whole descriptor table |
@@ -42,6 +43,7 @@ mod filesystem;
 mod groups;
 mod identity;
 mod inode;
+mod interrupted;
 mod listing;
 mod names;
 mod open;

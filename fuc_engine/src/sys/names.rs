@@ -4,8 +4,9 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{AtFlags, CWD, Dev, FileType, Mode, RenameFlags, linkat, renameat, renameat_with};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
+use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks, proc_path};
 use super::stat::stat;
 

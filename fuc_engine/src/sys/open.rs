@@ -5,9 +5,10 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::fd::Fd;
+use super::interrupted::retry_on_intr;
 
 /// Says what happens if the last component is a symbolic link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,18 +63,9 @@ pub(crate) enum AtimeEffect {
     Changes,
 }
 
-/// Number of attempts to open a file that signals may interrupt. A broken server can answer each of them like that.
-const MOST_INTERRUPTIONS: u32 = 100;
-
 fn open(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, creation_mode: u32) -> Result<Fd, Errno> {
     let mode = Mode::from_raw_mode(creation_mode & 0o777);
-    for _ in 0..MOST_INTERRUPTIONS {
-        match openat(dir, name, flags | OFlags::CLOEXEC, mode) {
-            Err(Errno::INTR) => {}
-            opened => return opened.map(Fd::from),
-        }
-    }
-    Err(Errno::INTR)
+    retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode)).map(Fd::from)
 }
 
 fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno> {

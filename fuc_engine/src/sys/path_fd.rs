@@ -18,10 +18,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::fd::Fd;
 use super::identity::FileId;
+use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks, open_directory, proc_path};
 use super::raw::{self, Call};
 use super::stat::{is_directory, stat, stat_open};

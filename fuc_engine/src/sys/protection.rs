@@ -4,9 +4,10 @@ use std::os::fd::BorrowedFd;
 
 use linux_raw_sys::general::BTRFS_SUPER_MAGIC;
 use rustix::fs::{IFlags, fstatfs, ioctl_getflags, ioctl_setflags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, Setter, ioctl, opcode};
 
+use super::interrupted::retry_on_intr;
 use super::stat::stat_open;
 
 /// The attributes of an inode that protect its name, and if it is a directory, the names in it.

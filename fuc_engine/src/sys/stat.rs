@@ -4,10 +4,11 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxFlags, accessat};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::filesystem::keeps_identities;
 use super::identity::{FileId, Identity, identity};
+use super::interrupted::retry_on_intr;
 use super::open::Symlinks;
 
 /// Facts about an open directory.

@@ -4,8 +4,9 @@ use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::{self, XattrFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
+use super::interrupted::retry_on_intr;
 use super::open::At;
 use super::path_fd::{InodeError, InodeOp, MissingCalls};
 use super::raw::{self, Call};

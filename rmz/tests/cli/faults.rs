@@ -126,3 +126,22 @@ fn the_reason_why_a_directory_with_entries_cannot_be_listed_is_reported() {
         }
     }
 }
+
+#[test]
+fn a_call_that_is_always_interrupted_fails() {
+    let scratch = Scratch::new();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for call in ["unlinkat", "getdents64"] {
+        build(&scratch);
+        let inject = format!("inject={call}:error=EINTR");
+        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, RMZ]);
+        let outcome = run.args(["-r", "d"]).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
+        let said = outcome.stderr_text();
+        assert!(
+            said.contains(": Interrupted system call\n"),
+            "{call} {said}"
+        );
+        assert!(names_paths(&outcome), "{call} {outcome}");
+    }
+}

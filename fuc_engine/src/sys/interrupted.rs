@@ -1,0 +1,18 @@
+//! Repeats calls that a signal has interrupted.
+
+use rustix::io::Errno;
+
+/// Number of attempts to make a call that signals may interrupt. A broken server can answer each of them like that.
+const MOST_ATTEMPTS: u32 = 100;
+
+/// Makes a call again while a signal interrupts it, and fails with `EINTR` if that happens too often.
+#[inline]
+pub(super) fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 1..MOST_ATTEMPTS {
+        match call() {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+    call()
+}
