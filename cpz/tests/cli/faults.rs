@@ -7,6 +7,7 @@ use testkit::{
     or_skip,
     probe::{supports_acls, supports_xattrs},
     run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
+    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise, remove_for_sure},
 };
@@ -231,6 +232,14 @@ fn holes_need_no_seek() {
     }
 }
 
+/// Runs cpz while each of these calls fails with `error`.
+fn run_without(call: &str, error: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
+    let inject = format!("inject={call}:error={error}");
+    let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
+    let run = Run::new("strace").args(traced).args(words);
+    run.current_dir(scratch).output()
+}
+
 #[test]
 fn a_call_that_is_always_interrupted_fails() {
     let scratch = Scratch::in_memory();
@@ -246,11 +255,8 @@ fn a_call_that_is_always_interrupted_fails() {
         ("fsync", "--fsync"),
     ] {
         remove_for_sure(scratch.path().join("d")).unwrap();
-        let inject = format!("inject={call}:error=EINTR");
-        let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
-        let run = Run::new("strace").args(traced);
-        let run = run.args(["-r", option, "-T", "s", "d"]);
-        let outcome = run.current_dir(&scratch).output();
+        let words = ["-r", option, "-T", "s", "d"];
+        let outcome = run_without(call, "EINTR", &scratch, &words);
         assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
         let said = complaint(&outcome);
         assert!(
@@ -258,5 +264,40 @@ fn a_call_that_is_always_interrupted_fails() {
             "{call} {said}"
         );
         assert!(names_paths(&outcome), "{call} {outcome}");
+    }
+}
+
+#[test]
+fn attributes_that_are_listed_but_cannot_be_read_are_reported() {
+    let scratch = Scratch::in_memory();
+    or_skip!(Run::new(CPZ).arg("--version").calls());
+    if !(supports_acls(scratch.path()) && supports_xattrs(scratch.path())) {
+        skip!("there are no ACLs, or no extended attributes");
+    }
+    let tree = Tree::at(scratch.path());
+    tree.file("s/acl", "1").acl("u:1:rwx");
+    tree.file("s/note", "1").xattr("user.note", "2");
+    for error in ["ENODATA", "EOPNOTSUPP"] {
+        for (option, source, message) in [
+            ("-p", "s/acl", "cpz: preserving permissions for "),
+            ("-a", "s/acl", "cpz: preserving permissions for "),
+            ("--preserve=xattr", "s/note", "cpz: setting attributes for "),
+        ] {
+            let words = [option, source, "copy"];
+            let outcome = run_without("fgetxattr", error, &scratch, &words);
+            assert_eq!(outcome.status, Status::Exit(1), "{error} {outcome}");
+            let said = complaint(&outcome);
+            assert!(
+                said.starts_with(message) && said.lines().count() == 1,
+                "{error} {said}"
+            );
+        }
+        // Without being asked for by name, other attributes are copied if they can be.
+        for option in ["-a", "--preserve=all"] {
+            let words = [option, "s/note", "copy"];
+            let outcome = run_without("fgetxattr", error, &scratch, &words);
+            outcome.assert_success();
+            assert_eq!(outcome.stderr_text(), "", "{error}");
+        }
     }
 }

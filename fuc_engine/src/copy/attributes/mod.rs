@@ -253,7 +253,11 @@ impl Transfer<'_> {
                 return Ok(());
             }
             let context = std::iter::once(CONTEXT);
-            return xattrs::copy(&self.source, &self.dest, context).map_err(unset);
+            return match xattrs::copy(&self.source, &self.dest, context) {
+                // The source has none.
+                Err(InodeError::Failed(Errno::NODATA)) => Ok(()),
+                copied => copied.map_err(unset),
+            };
         }
         let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
             let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
@@ -268,9 +272,8 @@ impl Transfer<'_> {
         });
         match (copied.map_err(unset), wants) {
             (Err(unset), Xattrs::Require) => return Err(unset),
-            (Err(unset), Xattrs::Warn) if unset.1 != InodeError::Failed(Errno::OPNOTSUPP) => {
-                *warning = Some(unset.into());
-            }
+            (Err((_, InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP))), Xattrs::Warn) => {}
+            (Err(unset), Xattrs::Warn) => *warning = Some(unset.into()),
             (Ok(()) | Err(_), _) => {}
         }
         Ok(())

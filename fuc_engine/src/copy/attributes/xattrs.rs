@@ -46,11 +46,7 @@ pub(super) fn copy<'n>(
                 set => set,
             }
         });
-        match copied {
-            // The attribute was removed after it was listed.
-            Ok(()) | Err(Failed(Errno::NODATA)) => {}
-            Err(error) => outcome = outcome.and(Err(error)),
-        }
+        outcome = outcome.and(copied);
     }
     match writable {
         Some(writable) => outcome.and(writable.restore(dest).map_err(Failed)),
@@ -163,10 +159,7 @@ pub(super) fn read_acl(
 ) -> Result<Option<Vec<u8>>, InodeError> {
     match names {
         Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
-        Ok(_) => match source.xattr(acl) {
-            Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(None),
-            read => read.map(Some),
-        },
+        Ok(_) => source.xattr(acl).map(Some),
         Err(_) => Ok(source.xattr(acl).ok()),
     }
 }
@@ -185,7 +178,8 @@ pub(super) fn copy_other_acls<'n>(
                 Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
                 set => set,
             },
-            Err(Failed(Errno::NODATA)) => Ok(()),
+            // As in cp, such an ACL may be listed by a server that has none.
+            Err(Failed(Errno::OPNOTSUPP)) => Ok(()),
             Err(error) => Err(error),
         };
         outcome = outcome.and(copied);
