@@ -136,6 +136,8 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     put_off: usize,
     /// The zones in which this worker is counted.
     zones: Zones,
+    /// `true` while other workers may wait for a part of the running task. Then this worker does not wait for them.
+    pub(crate) is_awaited: bool,
     pub(crate) scratch: J::Scratch,
     lap: Lap,
     job: &'e J,
@@ -185,6 +187,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         Self {
             number,
             stack: Stack::new(),
+            is_awaited: false,
             fast_parts: 0,
             put_off: 0,
             zones: Zones::NONE,
@@ -445,7 +448,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 self.give_work(keep);
             }
         }
-        if self.shared.gate.has_surplus() {
+        if self.shared.gate.has_surplus() && !self.is_awaited {
             self.park();
         }
     }

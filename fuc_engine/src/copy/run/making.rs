@@ -219,7 +219,10 @@ pub(super) fn fill<'a>(
             ControlFlow::Continue(filled) => filled,
         }
     } else {
-        filling.fill(worker)
+        worker.is_awaited = filling.dest.writing.is_some();
+        let filled = filling.fill(worker);
+        worker.is_awaited = false;
+        filled
     };
     note_filled(copy, source, filled, written, worker)
 }

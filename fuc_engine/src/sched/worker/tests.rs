@@ -2,7 +2,7 @@
 
 use super::*;
 use std::ops::RangeInclusive;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
 
@@ -330,6 +330,38 @@ fn a_parked_worker_is_in_no_zone() {
             assert!(occupancy.is_occupied(zones), "the worker goes on there");
         });
         worker.leave_zones();
+    });
+}
+
+#[test]
+fn a_worker_for_which_others_wait_does_not_park() {
+    let job = Numbers {
+        state: (),
+        workers: 1,
+        max_batch: 1,
+        run: |(), _, _| {},
+    };
+    scope(&job, |worker| {
+        let gate = &worker.shared.gate;
+        gate.set_target(2, 2, MAIN);
+        let other = 1;
+        assert_eq!(gate.give(|| [0].into()), Some(Recipient::New(other)));
+        assert!(gate.first(other, None).is_some());
+        gate.set_target(1, 2, other);
+        let has_gone_on = AtomicBool::new(false);
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                while gate.has_surplus() && !has_gone_on.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                gate.release_all();
+            });
+            worker.is_awaited = true;
+            worker.adapt(0);
+            let has_surplus = gate.has_surplus();
+            has_gone_on.store(true, Ordering::Relaxed);
+            assert!(has_surplus, "the worker has parked");
+        });
     });
 }
 
