@@ -7,7 +7,8 @@ use testkit::{
     or_skip,
     probe::{Errno, FuseMount, Habits, Names, Numbering},
     run::{Outcome, Run, Status},
-    tree::{Scratch, Tree},
+    snapshot::{Attributes, assert_same_tree},
+    tree::{Scratch, Tree, noise},
 };
 
 use crate::support::{CPZ, NEWEST_CP, complaint, succeeds};
@@ -151,11 +152,62 @@ fn directories_that_become_one_are_not_filled_at_once() {
     }));
     fs::create_dir(place.path().join("d")).unwrap();
     let dest = place.path().join("d").display().to_string();
-    copy(source.path(), &["--threads=8", "-rT", "s", &dest]);
+    succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
     for number in 0..40 {
         let content = fs::read(place.stored().join(format!("d/sub/{number}"))).unwrap();
         let whole = [vec![b'A'; 3000], vec![b'b'; 2000]];
         assert!(whole.contains(&content), "{number} is a mixture");
+    }
+}
+
+#[test]
+fn directories_that_become_one_are_merged_as_by_cp() {
+    let source = Scratch::in_memory();
+    let tree = Tree::at(source.path());
+    for number in 0..6 {
+        for (dir, other) in [("Sub", "a"), ("sUB", "b")] {
+            tree.file(format!("s/{dir}/{other}{number}"), other)
+                .file(format!("s/{dir}/both/{other}{number}"), other);
+        }
+    }
+    // Which one is copied first is left to chance.
+    for _ in 0..10 {
+        let place = or_skip!(FuseMount::with(with_names(Names::LowerCase)));
+        fs::create_dir(place.path().join("d")).unwrap();
+        let dest = place.path().join("d").display().to_string();
+        succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
+        for dir in ["d/sub", "d/sub/both"] {
+            let copied = fs::read_dir(place.stored().join(dir)).unwrap();
+            let files = copied.filter(|entry| entry.as_ref().unwrap().path().is_file());
+            assert_eq!(files.count(), 12, "{dir}");
+        }
+    }
+}
+
+#[test]
+fn trees_are_merged_if_all_dests_have_one_number() {
+    let source = Scratch::in_memory();
+    let tree = Tree::at(source.path());
+    for dir in ["s/1", "s/1/below", "s/2", "s/2/below/deep", "s/3"] {
+        tree.file(format!("{dir}/large"), noise(9 * MIB));
+        for number in 0..20 {
+            tree.file(format!("{dir}/{number}"), dir);
+        }
+    }
+    for numbering in [Numbering::Equal, Numbering::Zero] {
+        for threads in ["--threads=2", "--threads=8"] {
+            let place = or_skip!(FuseMount::with(Habits {
+                numbering,
+                ..Habits::default()
+            }));
+            for dir in ["d/1/below", "d/2/below/deep", "d/3"] {
+                fs::create_dir_all(place.stored().join(dir)).unwrap();
+            }
+            let dest = place.path().join("d").display().to_string();
+            succeeds(source.path(), &[threads, "-rT", "s", &dest]);
+            let copy = place.stored().join("d");
+            assert_same_tree(source.path().join("s"), copy, Attributes::CONTENT);
+        }
     }
 }
 

@@ -6,7 +6,8 @@
 //! - **In a directory that this run has made**, whatever exists already is the copy of another name, or belongs to
 //!   another process. It is replaced only if it cannot be the former; see [`may_be_other_copy`].
 //! - **In an older directory**, a file may be replaced, as by cp. Here the [`Writers`](super::writers::Writers) make
-//!   sure that no two workers of this process write it at once. Several engines are not kept apart.
+//!   sure that no two workers of this process write it at once, and that directories that become one are filled one after
+//!   the other. Several engines are not kept apart.
 //! - **An operand** may name a source or a dest that an earlier operand has named; see [`UsedNames`].
 
 use std::ffi::{CStr, CString};
@@ -24,13 +25,13 @@ use super::decide::overwrite::{self, Sameness};
 use super::facts::{CopyDir, CopyNode, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::Backup;
-use super::writers::{Writing, Written};
+use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
 use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Place, Side};
 use crate::operand as paths;
 use crate::sync::lock;
-use crate::sys::{self, Identity, Stat, Storage};
+use crate::sys::{self, Stat, Storage};
 
 /// Returns `true` if a dest that exists may be the copy of another name. Then it is not replaced, and the copy fails.
 ///
@@ -155,36 +156,34 @@ pub(super) fn is_node_native(ctx: &Context<'_>, node: &CopyNode, dest: BorrowedF
     identity.is_some_and(|dir| ctx.writers.is_native(dir.device(), dest))
 }
 
-/// Notes that the entries of a directory are copied to `dest`. Fails if those of another directory below the same
-/// operand are being copied there.
-pub(super) fn begin_filling(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    dest: Identity,
-) -> Result<(), Error> {
-    // A link may lead to the dest of another directory.
+/// Returns `node` if its entries can be copied now. If those of another directory beside it are being copied to the same
+/// dest, [`end_filling`] returns it later. So the two are merged one after the other, as by cp.
+///
+/// The filesystem may show one identity for several dests. Then the node waits without a need, but not for a directory
+/// above it.
+pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNode> {
+    match shared_dest(ctx, &node) {
+        Some(dest) => ctx.writers.begin_directory(dest, node),
+        None => Some(node),
+    }
+}
+
+/// Notes that a directory is complete. Returns one that has waited for it.
+pub(super) fn end_filling(ctx: &Context<'_>, node: &CopyNode) -> Option<CopyNode> {
+    ctx.writers.end_directory(shared_dest(ctx, node)?, node)
+}
+
+/// Returns the dest of a directory if it is in one that existed, so that another directory may lead there.
+fn shared_dest(ctx: &Context<'_>, node: &CopyNode) -> Option<SharedDest> {
+    let parent = node.place.parent.as_ref()?;
+    // A link may lead to the dest of any directory.
     let may_be_link = ctx.policy.options.rules.follow_links_to_directories;
-    if may_be_link
-        || !is_in_older_directory(place)
-        || ctx.writers.begin_directory(dest.file(), place.operand)
-    {
-        return Ok(());
+    let is_alone = ctx.settings.is_in_order || !ctx.changes.are_visible();
+    if may_be_link || is_alone || parent.state.origin() == Origin::Created {
+        return None;
     }
-    Err(directory_just_created(ctx, place))
-}
-
-/// Notes that a directory is complete.
-pub(super) fn end_filling(ctx: &Context<'_>, node: &CopyNode) {
-    if is_in_older_directory(&node.place)
-        && let Some(dest) = node.dir.slot(Side::Dest).identity()
-    {
-        ctx.writers.end_directory(dest.file(), node.place.operand);
-    }
-}
-
-fn is_in_older_directory(place: &Place<CopyDir>) -> bool {
-    let parent = place.parent.as_ref();
-    parent.is_some_and(|parent| parent.state.origin() == Origin::Existing)
+    let dest = node.dir.slot(Side::Dest).identity()?;
+    Some(SharedDest::new(parent, dest.file()))
 }
 
 /// Returns `true` if a name in another case leads to the same file.

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use rustix::fs::FileType;
 
@@ -309,7 +309,8 @@ pub(super) struct DirFacts {
 pub(super) struct Mark {
     /// The lower 12 bits are the mode. The next one says whether there is a mode.
     mode: [u8; 2],
-    flags: u8,
+    // Relaxed: they change before another worker gets the directory.
+    flags: AtomicU8,
     // Relaxed: the decrement in `node::climb` publishes it to the worker that finishes the directory.
     incomplete: AtomicBool,
 }
@@ -352,7 +353,7 @@ impl Mark {
             .map_or(0, |mode| Self::HAS_MODE | mode as u16 & 0o7777);
         Self {
             mode: mode.to_le_bytes(),
-            flags,
+            flags: flags.into(),
             incomplete: AtomicBool::new(false),
         }
     }
@@ -361,19 +362,19 @@ impl Mark {
     pub(super) fn borrowed(inheritance: u8) -> Self {
         Self {
             mode: [0; 2],
-            flags: Self::BORROWED | inheritance & Self::INHERITANCE,
+            flags: (Self::BORROWED | inheritance & Self::INHERITANCE).into(),
             incomplete: AtomicBool::new(false),
         }
     }
 
     /// Returns the part of the mark that another engine needs for the entries of the directory.
     fn inheritance(&self) -> u8 {
-        self.flags & Self::INHERITANCE
+        self.flags.load(Ordering::Relaxed) & Self::INHERITANCE
     }
 
     fn inherited(parent: &CopyNode) -> u8 {
         const INHERITED: u8 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
-        let mut flags = parent.state.flags & INHERITED;
+        let mut flags = parent.state.flags.load(Ordering::Relaxed) & INHERITED;
         if parent.is_shared() {
             flags |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
         }
@@ -381,6 +382,15 @@ impl Mark {
             flags |= Self::RETURNS_TO_DEST;
         }
         flags
+    }
+
+    fn has(&self, flag: u8) -> bool {
+        self.flags.load(Ordering::Relaxed) & flag != 0
+    }
+
+    /// Notes that the entries of another directory were copied to the dest before.
+    pub(super) fn note_merged(&self) {
+        self.flags.fetch_and(!Self::CREATED, Ordering::Relaxed);
     }
 
     /// Notes that an entry has failed, or is not copied for another reason than the filter.
@@ -393,26 +403,26 @@ impl Mark {
     }
 
     pub(super) fn gets_attributes(&self) -> bool {
-        self.flags & Self::GETS_ATTRIBUTES != 0
+        self.has(Self::GETS_ATTRIBUTES)
     }
 
     pub(super) fn has_access_time(&self) -> bool {
-        self.flags & Self::HAS_ACCESS_TIME != 0
+        self.has(Self::HAS_ACCESS_TIME)
     }
 
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(&self) -> bool {
-        self.flags & Self::BEHIND_LINK != 0
+        self.has(Self::BEHIND_LINK)
     }
 
     /// Returns `true` if the directory belongs to another engine.
     pub(super) fn is_borrowed(&self) -> bool {
-        self.flags & Self::BORROWED != 0
+        self.has(Self::BORROWED)
     }
 
     /// Returns whether this run created the dest.
     pub(super) fn origin(&self) -> Origin {
-        if self.flags & Self::CREATED != 0 {
+        if self.has(Self::CREATED) {
             Origin::Created
         } else {
             Origin::Existing
@@ -421,7 +431,7 @@ impl Mark {
 
     /// Returns whether entries created in the dest may inherit an ACL from it.
     pub(super) fn inherited_acl(&self) -> DestAcl {
-        if self.flags & Self::GIVES_ACL != 0 {
+        if self.has(Self::GIVES_ACL) {
             DestAcl::Possible
         } else {
             DestAcl::Absent
@@ -440,7 +450,7 @@ impl Mark {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,
         };
-        self.flags & flag != 0
+        self.has(flag)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The dests that are being written, so that no two workers write one of them at once.
 
+use std::collections::hash_map::Entry;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::facts::FileId;
-use crate::hashing::HashSet;
+use super::facts::{CopyNode, FileId};
+use crate::hashing::HashMap;
 use crate::sync::lock;
 use crate::sys::Storage;
 
@@ -14,10 +15,35 @@ pub(super) struct Writers {
     /// At most one file and one name for each worker.
     files: Mutex<Vec<Written>>,
     file_done: Condvar,
-    /// Directories that are being filled, and the operand whose entries go there.
-    directories: Mutex<HashSet<(FileId, u32)>>,
+    /// Directories that are being filled.
+    directories: Mutex<HashMap<SharedDest, Turn>>,
     /// The filesystem that was queried last: its device number, and whether it is a native one.
     native: AtomicU64,
+}
+
+/// A dest to which several directories of one parent may be copied.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SharedDest {
+    parent: usize,
+    dest: FileId,
+}
+
+impl SharedDest {
+    pub(super) fn new(parent: &CopyNode, dest: FileId) -> Self {
+        let parent = address(parent);
+        Self { parent, dest }
+    }
+}
+
+/// The directory that is copied to a dest, and those that wait until it is complete.
+struct Turn {
+    /// The address of its node.
+    filled: usize,
+    waiting: Vec<CopyNode>,
+}
+
+fn address(node: &CopyNode) -> usize {
+    Arc::as_ptr(node).addr()
 }
 
 /// A file that is written.
@@ -58,15 +84,36 @@ impl Writers {
         }
     }
 
-    /// Notes that entries of an operand are copied to a directory. Returns `false` if those of another source directory
-    /// are being copied there.
-    pub(super) fn begin_directory(&self, dest: FileId, operand: u32) -> bool {
-        lock(&self.directories).insert((dest, operand))
+    /// Returns `node` if its entries can be copied to `dest`. If another directory is being copied there,
+    /// [`end_directory`](Self::end_directory) returns the node later.
+    pub(super) fn begin_directory(&self, dest: SharedDest, node: CopyNode) -> Option<CopyNode> {
+        match lock(&self.directories).entry(dest) {
+            Entry::Vacant(free) => {
+                let (filled, waiting) = (address(&node), Vec::new());
+                free.insert(Turn { filled, waiting });
+                Some(node)
+            }
+            Entry::Occupied(turn) => {
+                node.state.note_merged();
+                turn.into_mut().waiting.push(node);
+                None
+            }
+        }
     }
 
-    /// Notes that a directory is complete.
-    pub(super) fn end_directory(&self, dest: FileId, operand: u32) {
-        lock(&self.directories).remove(&(dest, operand));
+    /// Notes that a directory is complete. Returns one that has waited for it.
+    pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
+        let mut directories = lock(&self.directories);
+        let turn = directories.get_mut(&dest)?;
+        if turn.filled != address(node) {
+            return None;
+        }
+        let next = turn.waiting.pop();
+        match &next {
+            Some(next) => turn.filled = address(next),
+            None => drop(directories.remove(&dest)),
+        }
+        next
     }
 
     /// Returns `true` if a native filesystem has this device number. `file` is on it.

@@ -118,6 +118,12 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<NodeOf<Self>>;
 
+    /// Returns a directory that was entered, unless it must wait until another one is done. Then the visitor queues a
+    /// [`Task::List`] for it later.
+    fn await_turn(&self, node: NodeOf<Self>) -> Option<NodeOf<Self>> {
+        Some(node)
+    }
+
     /// Processes an entry of `node`. Calls [`queue`] for a directory, and [`reconsider`] if the entry proves to be
     /// of another type.
     fn visit(
@@ -326,7 +332,8 @@ pub(crate) fn enter<V: Visitor>(
     Visit::Queued
 }
 
-/// Opens the directory at `place` and finds the filter for its entries. Returns `None` if it must not be listed.
+/// Opens the directory at `place` and finds the filter for its entries. Returns `None` if it must not be listed, or not
+/// yet.
 #[inline]
 fn enter_filtered<V: Visitor>(
     visitor: &V,
@@ -336,7 +343,7 @@ fn enter_filtered<V: Visitor>(
 ) -> Option<NodeOf<V>> {
     let node = visitor.enter(place, purpose, worker)?;
     match filtered::enter(visitor, &node) {
-        Ok(()) => Some(node),
+        Ok(()) => visitor.await_turn(node),
         Err(errno) => {
             leave_unlisted(visitor, node, errno, worker);
             None

@@ -7,7 +7,6 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use crate::copy::attributes::{self, Attributes, PathOnly, Role, Times, Transfer};
-use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{DestAcl, Origin};
 use crate::copy::dest::backup::BackupNumbers;
@@ -85,13 +84,7 @@ pub(in crate::copy) fn enter(
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, NotEntered> {
-    let opened = open(ctx, &place, purpose, numbers).and_then(|opened| {
-        if !ctx.changes.is_absent(opened.dest.as_fd()) {
-            collisions::begin_filling(ctx, &place, opened.dest_identity)?;
-        }
-        Ok(opened)
-    });
-    match opened {
+    match open(ctx, &place, purpose, numbers) {
         Ok(opened) => {
             let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
             let node = Node::new(place, opened.mark, dir, finished.take());
@@ -368,7 +361,6 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     } else {
         Ok(())
     };
-    collisions::end_filling(ctx, node);
     if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
         ctx.fail(node.place.operand, error);
     }

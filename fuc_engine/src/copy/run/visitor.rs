@@ -10,6 +10,7 @@ use rustix::io::Errno;
 
 use super::tasks::{self, CopyTask};
 use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
+use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
@@ -166,6 +167,10 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    fn await_turn(&self, node: CopyNode) -> Option<CopyNode> {
+        collisions::begin_filling(&self.ctx, node)
+    }
+
     fn visit(
         &self,
         node: &CopyNode,
@@ -215,12 +220,15 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn finish(&self, node: &CopyNode, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+    fn finish(&self, node: &CopyNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         if node.state.is_borrowed() {
             return give_back(self, node);
         }
         if mirror::delete_extraneous(&self.ctx, node).is_continue() {
             directory::finish(&self.ctx, node);
+        }
+        if let Some(node) = collisions::end_filling(&self.ctx, node) {
+            worker.push(Task::List { node }, When::Next);
         }
         if node.place.parent.is_none() {
             self.ctx.finish_operand(node.place.operand);

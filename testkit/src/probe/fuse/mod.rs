@@ -132,6 +132,8 @@ pub enum Numbering {
     Forgetful,
     /// All entries but directories have the same number and two links.
     Equal,
+    /// All entries have the number 0.
+    Zero,
     /// Each `stat` shows a new number.
     Fresh,
 }

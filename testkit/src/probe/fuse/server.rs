@@ -139,6 +139,7 @@ impl Server {
             Numbering::True => INodeNo(stat.ino()),
             Numbering::Equal if !stat.is_dir() => INodeNo(77),
             Numbering::Lasting | Numbering::Forgetful | Numbering::Equal => node,
+            Numbering::Zero => INodeNo(0),
             Numbering::Fresh => INodeNo(self.fresh_number.fetch_add(1, Ordering::Relaxed)),
         }
     }
