@@ -41,7 +41,7 @@ const OPEN_PER_WORKER: usize = 3;
 /// [`OPEN_PER_WORKER`] others, and half of the budget cannot be evicted.
 const DESCRIPTORS_PER_WORKER: usize = 12;
 
-/// Opens directories on a walk down to an evicted one.
+/// Finds the directories of a walk by their names, also on the way down to an evicted one.
 pub(crate) trait Roots {
     /// Opens an operand, which must be a directory, by its own path.
     fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
@@ -49,6 +49,11 @@ pub(crate) trait Roots {
     /// Opens a directory in `dir` in the same way as when it was entered.
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
         sys::open_directory(dir, name, Symlinks::NoFollow)
+    }
+
+    /// Returns `true` if an entry counts as gone, although it is listed. The filter is not asked about it.
+    fn is_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
+        false
     }
 }
 

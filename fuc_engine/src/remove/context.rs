@@ -221,4 +221,8 @@ impl Roots for RemoveContext<'_> {
         let path = &self.operands[operand as usize];
         sys::open_directory(self.base, path, Symlinks::NoFollow)
     }
+
+    fn is_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
+        self.remover.is_gone(dir, name)
+    }
 }

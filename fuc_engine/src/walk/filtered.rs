@@ -152,7 +152,7 @@ fn retain_taken<V: Visitor>(
             return Some(entry);
         }
         asked += 1;
-        if visitor.is_gone(dir, entry.name) {
+        if visitor.roots().is_gone(dir, entry.name) {
             return None;
         }
         let kind = kind_of(dir, entry, visitor.settings().symlinks);

@@ -37,9 +37,7 @@
 //! | `borrowing` | working on directories and entries of other engines |
 //! | `in_order` | listing and visiting in order |
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,11 +95,6 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning`].
     fn tuning(&self) -> Tuning {
         Tuning::ALONE
-    }
-
-    /// Returns `true` if an entry counts as gone, although it is listed. The filter is not asked about it.
-    fn is_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
-        false
     }
 
     /// Returns the path of an operand, as the caller names it; of a copy, that of the source.

@@ -123,17 +123,15 @@ impl Visitor for CopyRun<'_> {
                 worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
                 durable::entered(self, &node);
-                let can_mirror = mirror::entered(ctx, &node);
+                let entered = mirror::entered(ctx, &node);
+                let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
-                if is_left_empty || can_mirror.is_err() {
-                    if let Err(error) = can_mirror {
-                        ctx.fail(node.place.operand, error);
-                    }
-                    node.state.note_incomplete();
-                    walk::leave(self, Some(node), worker);
-                    return None;
+                if entered.is_ok() && !is_left_empty {
+                    return Some(node);
                 }
-                Some(node)
+                node.state.note_incomplete();
+                walk::leave(self, Some(node), worker);
+                None
             }
             Err(not_entered) => {
                 let place = not_entered.place;

@@ -56,10 +56,6 @@ impl Visitor for Removal<'_> {
         Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))
     }
 
-    fn is_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        self.context.remover.is_gone(dir, name)
-    }
-
     fn operand_path(&self, operand: u32) -> &Path {
         self.context.operand_path(operand)
     }
