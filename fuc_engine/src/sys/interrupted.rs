@@ -8,11 +8,12 @@ const MOST_ATTEMPTS: u32 = 100;
 /// Makes a call again while a signal interrupts it, and fails with `EINTR` if that happens too often.
 #[inline]
 pub(super) fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    for _ in 1..MOST_ATTEMPTS {
+    // One place for the call, so that it is inlined there.
+    let mut attempts = 1;
+    loop {
         match call() {
-            Err(Errno::INTR) => {}
+            Err(Errno::INTR) if attempts < MOST_ATTEMPTS => attempts += 1,
             done => return done,
         }
     }
-    call()
 }

@@ -12,7 +12,7 @@ use crate::copy::context::Failure;
 use crate::copy::decide::clear::RemovalEvent;
 use crate::copy::dest::Cleared;
 use crate::copy::dest::backup;
-use crate::copy::dest::open;
+use crate::copy::dest::{OpenDest, open};
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
 use crate::copy::large::Needs;
 use crate::copy::large::divided;
@@ -202,29 +202,45 @@ pub(super) fn fill<'a>(
             .really(id)
             .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     }
+    if dest.hidden_name().is_some() {
+        return fill_together(copy, source, dest, worker);
+    }
+    worker.is_awaited = dest.writing.is_some();
     let filling = Filling {
         ctx,
         entry,
         source,
         dest,
     };
-    let filled = if filling.dest.hidden_name().is_some() {
-        match divided::fill(filling, worker) {
-            ControlFlow::Break(rest) => {
-                // The rest is the next task, of which others get a part. The source has no other names.
-                run.room.hold(Needs::of(&source.stat));
-                worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
-                return Ok(None);
-            }
-            ControlFlow::Continue(filled) => filled,
-        }
-    } else {
-        worker.is_awaited = filling.dest.writing.is_some();
-        let filled = filling.fill(worker);
-        worker.is_awaited = false;
-        filled
-    };
+    let filled = filling.fill(worker);
+    worker.is_awaited = false;
     note_filled(copy, source, filled, written, worker)
+}
+
+/// Copies the content until other engines want a part of the rest. The source has no other names.
+#[cold]
+fn fill_together<'a>(
+    copy: EntryCopy<'_, 'a>,
+    source: &OpenSource,
+    dest: OpenDest<'_>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<Option<FileId>, Failure> {
+    let EntryCopy { run, entry } = copy;
+    let filling = Filling {
+        ctx: &run.ctx,
+        entry,
+        source,
+        dest,
+    };
+    match divided::fill(filling, worker) {
+        ControlFlow::Break(rest) => {
+            // The rest is the next task, of which others get a part.
+            run.room.hold(Needs::of(&source.stat));
+            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+            Ok(None)
+        }
+        ControlFlow::Continue(filled) => note_filled(copy, source, filled, None, worker),
+    }
 }
 
 /// Copies a file whose content may have been read before.
