@@ -29,9 +29,12 @@ pub(crate) fn with_one_slash(path: Box<CStr>) -> Box<CStr> {
         return path;
     }
     let end = trim_slashes(bytes).len();
-    CString::new(&bytes[..=end])
-        .expect("BUG: a NUL within a C string")
-        .into_boxed_c_str()
+    c_string(&bytes[..=end]).into_boxed_c_str()
+}
+
+/// Returns a C string of bytes that are those of C strings.
+pub(crate) fn c_string(bytes: impl Into<Vec<u8>>) -> CString {
+    CString::new(bytes).expect("BUG: a NUL within a C string")
 }
 
 /// Returns `path` without the slashes at its end; nothing is left of `/`.
@@ -55,7 +58,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
 /// Returns the path of the directory that a path's last component is in.
 pub(crate) fn directory_of(path: &CStr) -> CString {
     let (directory, _) = split(path.to_bytes());
-    CString::new([directory, b"."].concat()).expect("BUG: a NUL within a C string")
+    c_string([directory, b"."].concat())
 }
 
 /// Does the same as [`directory_of`], but the path may be that of a symbolic link to the directory.
@@ -66,7 +69,7 @@ pub(crate) fn directory_itself_of(path: &CStr) -> CString {
         b"" => b"/",
         itself => itself,
     };
-    CString::new(itself).expect("BUG: a NUL within a C string")
+    c_string(itself)
 }
 
 pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {

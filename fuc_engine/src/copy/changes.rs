@@ -98,8 +98,7 @@ pub(super) enum Changes {
 pub(super) fn hidden_name(dest: &CStr) -> Result<CString, Errno> {
     let (directory, _) = operand::split(dest.to_bytes());
     let name = format!(".cpz-{:032x}", sys::random()?);
-    let name = CString::new([directory, name.as_bytes()].concat());
-    Ok(name.expect("BUG: a NUL within a C string"))
+    Ok(operand::c_string([directory, name.as_bytes()].concat()))
 }
 
 /// Calls `plan` apart from the caller, so that a real run does not pay for the code of a dry one.

@@ -214,7 +214,7 @@ fn other_spellings(name: &CStr) -> [CString; 2] {
         Ok(name) => name.chars().map(exchanged).collect::<String>().into_bytes(),
         Err(_) => ascii.clone(),
     };
-    [ascii, unicode].map(|name| CString::new(name).expect("BUG: a NUL within a C string"))
+    [ascii, unicode].map(paths::c_string)
 }
 
 /// A source or a dest that an operand has used.

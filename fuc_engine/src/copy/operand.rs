@@ -293,7 +293,7 @@ pub(super) fn ends(name: &[u8]) -> impl Iterator<Item = usize> {
 /// Returns the component that ends a part of a name.
 pub(super) fn last_component(part: &[u8]) -> CString {
     let start = part.iter().rposition(|&byte| byte == b'/');
-    CString::new(&part[start.map_or(0, |slash| slash + 1)..]).expect("BUG: a NUL in a name")
+    paths::c_string(&part[start.map_or(0, |slash| slash + 1)..])
 }
 
 /// Opens the directory that the last component of `name` is in.

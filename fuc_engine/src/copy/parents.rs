@@ -5,7 +5,7 @@
 //! may do everything in them. As with cp, directories that existed before get the attributes of their
 //! sources, too, if one below them was missing.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use super::operand::{DestParent, OpenParent, ends, last_component, open_componen
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashSet;
 use crate::observer::Event;
+use crate::operand::c_string;
 use crate::sys::{self, At, Fd, Identity, Inode, Stat};
 
 /// A directory on the way to a dest, which gets its final attributes in the end.
@@ -95,7 +96,7 @@ pub(super) fn make<'c>(
         let step = Step {
             operand: index,
             source: Path::new(OsStr::from_bytes(&source[..lead + end])),
-            dest: &to_c(&name[..end]),
+            dest: &c_string(&name[..end]),
             name: &last_component(&name[..end]),
             path: Path::new(OsStr::from_bytes(&path)),
         };
@@ -114,7 +115,7 @@ pub(super) fn make<'c>(
             let path = Path::new(OsStr::from_bytes(&path)).into();
             Error::failed(Operation::Stat, path, errno).at_dest()
         };
-        let is_made = made.made.contains(&*to_c(&name[..end]));
+        let is_made = made.made.contains(&*c_string(&name[..end]));
         let parent = DestParent {
             identity: sys::stat_directory(dir.as_fd()).map_err(failed)?.identity,
             origin: if is_made {
@@ -174,7 +175,7 @@ fn existing_parent(dir: BorrowedFd<'_>, step: &Step<'_>) -> Result<Parent, Error
         origin: Origin::Existing,
         path: step.path.into(),
         mode_pending: None,
-        source: to_c(step.source.as_os_str().as_bytes()).into_boxed_c_str(),
+        source: c_string(step.source.as_os_str().as_bytes()).into_boxed_c_str(),
     })
 }
 
@@ -186,7 +187,7 @@ fn make_one(
 ) -> Result<Fd, Error> {
     let failed =
         |operation| move |errno| Error::failed(operation, step.path.into(), errno).at_dest();
-    let source = to_c(step.source.as_os_str().as_bytes());
+    let source = c_string(step.source.as_os_str().as_bytes());
     let stat = look_at_source(ctx, step.source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
@@ -223,7 +224,7 @@ fn make_one(
 /// Returns the stat of a directory that leads to a source.
 fn look_at_source(ctx: &Context<'_>, source: &Path) -> Result<Stat, Error> {
     let failed = |errno| Error::failed(Operation::StatSourceParent, source.into(), errno);
-    let path = to_c(source.as_os_str().as_bytes());
+    let path = c_string(source.as_os_str().as_bytes());
     let stat = sys::stat(ctx.bases.source, &path, Symlinks::Follow).map_err(failed)?;
     match sys::file_type(&stat) {
         FileType::Directory => Ok(stat),
@@ -238,7 +239,7 @@ fn first_error(ctx: &Context<'_>, operand: u32, failed: &Step<'_>) -> Option<Err
     let name = ctx.operands.dest_name(operand);
     let dest_path = ctx.operands.dest_path(operand);
     let end = ends(name.to_bytes()).last()?;
-    let last = to_c(&name.to_bytes()[..end]);
+    let last = c_string(&name.to_bytes()[..end]);
     let shown = dest_path.as_os_str().as_bytes();
     let shown = &shown[..shown.len() - (name.to_bytes().len() - end)];
     let spot = Spot {
@@ -305,8 +306,4 @@ fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<Fd, Errno> {
         return Err(Errno::STALE);
     }
     Ok(dir)
-}
-
-fn to_c(part: &[u8]) -> CString {
-    CString::new(part).expect("BUG: a NUL within a C string")
 }

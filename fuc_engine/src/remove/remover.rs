@@ -126,7 +126,8 @@ impl Remover {
         let path = path.to_bytes();
         let mut ends = (1..=path.len())
             .filter(|&end| path[end - 1] != b'/' && path.get(end).is_none_or(|&byte| byte == b'/'));
-        self.gone().is_some() && ends.any(|end| self.is_gone(base, &to_c(&path[..end])))
+        self.gone().is_some()
+            && ends.any(|end| self.is_gone(base, &operand::c_string(&path[..end])))
     }
 
     fn gone(&self) -> Option<&Mutex<HashSet<Gone>>> {
@@ -217,10 +218,6 @@ fn check_removing_filled(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> 
 pub(super) fn trimmed(path: &CStr) -> CString {
     match operand::trim_slashes(path.to_bytes()) {
         b"" => path.into(),
-        trimmed => to_c(trimmed),
+        trimmed => operand::c_string(trimmed),
     }
-}
-
-fn to_c(part: &[u8]) -> CString {
-    CString::new(part).expect("BUG: a NUL within a C string")
 }

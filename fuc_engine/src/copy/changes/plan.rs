@@ -195,7 +195,7 @@ impl Plan {
         let itself = match operand::trim_slashes(spot.name.to_bytes()) {
             b"" if spot.name.is_empty() => return Err(Errno::NOENT),
             b"" => spot.name.into(),
-            itself => CString::new(itself).expect("BUG: a NUL within a C string"),
+            itself => operand::c_string(itself),
         };
         let seen = self.look(
             &Spot {

@@ -302,8 +302,7 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
     if path.is_relative() && !is_in_source_base(ctx, entry) {
         return Ok(None);
     }
-    let path = CString::new(path.as_os_str().as_bytes());
-    Ok(Some(path.expect("BUG: a NUL within C strings")))
+    Ok(Some(operand::c_string(path.as_os_str().as_bytes())))
 }
 
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
