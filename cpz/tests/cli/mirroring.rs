@@ -635,31 +635,58 @@ fn a_copy_that_is_listed_by_another_name_stays() {
 
 #[test]
 fn directories_that_the_dest_takes_for_one_do_not_delete_the_copies_of_each_other() {
-    let scratch = built(|tree| {
-        tree.file("s/Foo/a", "").file("s/foo/b", "");
-    });
-    for numbering in [Numbering::True, Numbering::Lasting] {
-        for _ in 0..4 {
+    for [upper, lower] in [["Foo", "foo"], ["\u{212a}", "k"]] {
+        let scratch = built(|tree| {
+            tree.file(format!("s/{upper}/a"), "")
+                .file(format!("s/{lower}/b"), "");
+        });
+        for numbering in [Numbering::True, Numbering::Equal] {
             let place = or_skip!(FuseMount::with(Habits {
                 names: Names::LowerCase,
                 numbering,
                 ..Habits::default()
             }));
-            Tree::at(place.stored()).file("d/foo/old", "");
+            Tree::at(place.stored()).file(format!("d/{lower}/old"), "");
             let dest = place.path().join("d").display().to_string();
             let outcome = copy(&scratch, &["-rT", "--delete", "s", &dest]);
             assert_eq!(outcome.status, Status::Exit(1), "{numbering:?} {outcome}");
-            let stored = place.stored().join("d/foo");
-            let said = complaint(&outcome);
-            for (directory, file) in [("Foo", "a"), ("foo", "b")] {
-                let refused = format!("overwrite just-created '{dest}/{directory}'");
-                assert!(
-                    stored.join(file).exists() || said.contains(&refused),
-                    "{numbering:?} {file} {outcome}"
-                );
+            let stored = place.stored().join("d").join(lower);
+            for file in ["a", "b", "old"] {
+                assert!(stored.join(file).exists(), "{file} {outcome}");
             }
         }
     }
+}
+
+#[test]
+fn unrelated_names_do_not_keep_what_is_extraneous() {
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let scratch = built(|tree| {
+        tree.file("s/документы/a", "").file("s/музыка/a", "");
+    });
+    Tree::at(place.stored()).file("d/документы/old", "");
+    let dest = place.path().join("d").display().to_string();
+    let args = ["-rT", "--delete", "--exclude=музыка", "s", &dest];
+    succeeds(&scratch, &args);
+    let stored = place.stored().join("d/документы");
+    assert!(stored.join("a").exists() && !stored.join("old").exists());
+}
+
+#[test]
+fn what_is_excluded_goes_by_its_other_name_too() {
+    let place = or_skip!(FuseMount::with(Habits {
+        names: Names::LowerCase,
+        ..Habits::default()
+    }));
+    let scratch = built(|tree| {
+        tree.file("s/SECRET", "").file("s/f", "");
+    });
+    Tree::at(place.stored()).file("d/secret", "");
+    let dest = place.path().join("d").display().to_string();
+    let args = ["-rT", "--delete-excluded", "--exclude=SECRET", "s", &dest];
+    succeeds(&scratch, &args);
+    let stored = place.stored().join("d");
+    assert!(stored.join("f").exists() && !stored.join("secret").exists());
 }
 
 #[test]

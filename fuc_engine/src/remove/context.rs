@@ -188,6 +188,8 @@ impl RemoveContext<'_> {
                 _ if is_dot => true,
                 // A link or a file has no name with a slash.
                 Ok(stat) if path.ends_with(b"/") => !sys::is_directory(&stat),
+                // Another process may have created a file since.
+                Ok(stat) if errno == Errno::NOENT => !sys::is_directory(&stat),
                 // A filesystem may give the same reasons for a name that is there.
                 Ok(_) => false,
                 // The directory that contained the name is gone. If not, its own removal will fail. Some FUSE

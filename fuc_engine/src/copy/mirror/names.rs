@@ -16,6 +16,9 @@ use crate::node::Side;
 use crate::sys::{self, Entry as Listed, Listing};
 use crate::walk;
 
+/// A name that is found in a dest, but not listed there, with the id of what it leads to.
+type Hidden = (FileId, CString);
+
 impl Mirror<'_, '_> {
     /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
     pub(super) fn look_through(
@@ -61,21 +64,18 @@ impl Mirror<'_, '_> {
     ///
     /// Not even inode numbers show which names are one: some filesystems make a number for each spelling.
     fn aliases(&self) -> Result<Option<HashSet<CString>>, Errno> {
-        let listed = self.names(self.dest)?;
-        let hidden = |name: &CString| match listed.contains(name) {
-            true => None,
-            false => self.id(name),
-        };
-        let sources = self.names(self.source)?.into_iter();
-        let hidden = sources.filter_map(|name| Some((hidden(&name)?, name)));
-        let mut hidden: Vec<_> = hidden.collect();
+        let (mut hidden, listed) = self.hidden([self.source, self.dest])?;
+        if self.deletion.excluded {
+            // Excluded entries were not copied.
+            hidden.retain(|(_, name)| {
+                let entry = Listed::new(name, FileType::Unknown);
+                self.is_taken(name, walk::kind_of(self.source, entry, Symlinks::NoFollow))
+            });
+        }
         let mut aliases = HashSet::default();
         if hidden.is_empty() {
             return Ok(Some(aliases));
         }
-        // Another worker may have copied some since.
-        let listed = self.names(self.dest)?;
-        hidden.retain(|(_, name)| !listed.contains(name));
         let ids: Vec<_> = listed.iter().map(|name| (self.id(name), name)).collect();
         for (id, name) in hidden {
             let mut alike: Vec<_> = ids
@@ -96,24 +96,46 @@ impl Mirror<'_, '_> {
         Ok(Some(aliases))
     }
 
-    /// Returns `true` if another source directory beside this one may have the same dest.
+    /// Returns the names in a source directory that are hidden in the dest, and those that the dest lists.
+    fn hidden(
+        &self,
+        [source, dest]: [BorrowedFd<'_>; 2],
+    ) -> Result<(Vec<Hidden>, HashSet<CString>), Errno> {
+        let listed = self.names(dest)?;
+        let hidden = |name: CString| match listed.contains(&name) {
+            true => None,
+            false => Some((id_in(dest, &name)?, name)),
+        };
+        let mut hidden: Vec<_> = self.names(source)?.into_iter().filter_map(hidden).collect();
+        if hidden.is_empty() {
+            return Ok((hidden, listed));
+        }
+        // Another worker may have copied some since.
+        let listed = self.names(dest)?;
+        hidden.retain(|(_, name)| !listed.contains(name));
+        Ok((hidden, listed))
+    }
+
+    /// Returns `true` if another source directory beside this one may have the same dest. One of two such names is not
+    /// listed in the dest.
     fn has_twin(&self) -> Result<bool, Errno> {
         let Some(parent) = &self.node.place.parent else {
             return Ok(false);
         };
-        let names = |side| {
-            let dir = self.ctx.descriptors.pin(parent, side, self.ctx)?;
-            self.names(dir.as_fd())
-        };
+        let pin = |side| self.ctx.descriptors.pin(parent, side, self.ctx);
+        let (source, dest) = (pin(Side::Source)?, pin(Side::Dest)?);
         let itself = CString::from(&*self.node.place.name);
-        let kept = folded(&itself);
-        let mut twins = names(Side::Source)?;
-        twins.retain(|name| folded(name) == kept);
-        if twins.len() < 2 {
-            return Ok(false);
+        let (mut others, _) = self.hidden([source.as_fd(), dest.as_fd()])?;
+        if others.iter().any(|(_, name)| *name == itself) {
+            let names = self.names(source.as_fd())?.into_iter();
+            let found = names.filter_map(|name| Some((id_in(dest.as_fd(), &name)?, name)));
+            others = found.collect();
         }
-        let listed = names(Side::Dest)?;
-        Ok(twins.iter().any(|name| !listed.contains(name)))
+        let (id, kept) = (id_in(dest.as_fd(), &itself), folded(&itself));
+        let is_twin = |(other, name): &Hidden| {
+            *name != itself && (Some(*other) == id || !kept.is_empty() && folded(name) == kept)
+        };
+        Ok(others.iter().any(is_twin))
     }
 
     fn names(&self, dir: BorrowedFd<'_>) -> Result<HashSet<CString>, Errno> {
@@ -127,8 +149,7 @@ impl Mirror<'_, '_> {
     }
 
     pub(super) fn id(&self, name: &CStr) -> Option<FileId> {
-        let stat = sys::stat(self.dest, name, Symlinks::NoFollow);
-        stat.ok().map(|stat| FileId::of(&stat))
+        id_in(self.dest, name)
     }
 
     fn is_extraneous(&self, entry: Listed<'_>) -> bool {
@@ -175,4 +196,9 @@ impl Mirror<'_, '_> {
         });
         verdict == Verdict::Take
     }
+}
+
+fn id_in(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
+    let stat = sys::stat(dir, name, Symlinks::NoFollow);
+    stat.ok().map(|stat| FileId::of(&stat))
 }
