@@ -659,6 +659,30 @@ fn directories_that_the_dest_takes_for_one_do_not_delete_the_copies_of_each_othe
 }
 
 #[test]
+fn a_directory_in_which_nothing_is_deleted_is_reported_once() {
+    let scratch = built(|tree| {
+        tree.file("s/Foo/a", "").file("s/foo/b", "");
+    });
+    let place = or_skip!(FuseMount::with(Habits {
+        names: Names::LowerCase,
+        ..Habits::default()
+    }));
+    let stored = Tree::at(place.stored());
+    // They do not fit into one buffer.
+    for number in 0..3_000 {
+        stored.file(format!("d/foo/extraneous-{number}"), "");
+    }
+    let dest = place.path().join("d").display().to_string();
+    let outcome = copy(&scratch, &["-rT", "--delete", "s", &dest]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    for directory in ["Foo", "foo"] {
+        let refused = format!("cannot delete in '{dest}/{directory}'");
+        let said = complaint(&outcome);
+        assert_eq!(said.matches(&refused).count(), 1, "{said}");
+    }
+}
+
+#[test]
 fn unrelated_names_do_not_keep_what_is_extraneous() {
     let place = or_skip!(FuseMount::with(Habits::default()));
     let scratch = built(|tree| {

@@ -70,13 +70,6 @@ pub(super) fn just_created(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts)
     ctx.refused(entry, refusal)
 }
 
-/// Returns the refusal to merge a directory into one that this run has made from another source.
-pub(super) fn directory_just_created(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
-    Error::refused(Refusal::JustCreated, ctx.place_path(place, Side::Dest))
-        .at_dest()
-        .with_other(Side::Source, ctx.place_path(place, Side::Source))
-}
-
 /// Returns `true` if another worker may meet the dest that this worker creates.
 #[inline]
 pub(super) fn may_be_met(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
@@ -188,12 +181,9 @@ fn shared_dest(ctx: &Context<'_>, node: &CopyNode) -> Option<SharedDest> {
 
 /// Returns `true` if a name in another case leads to the same file.
 pub(super) fn has_other_spelling(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    let id = |name: &CStr| {
-        let stat = sys::stat(dir, name, Symlinks::NoFollow);
-        stat.ok().map(|stat| FileId::of(&stat))
-    };
-    let itself = id(name);
-    let is_same = |other: &CString| **other != *name && itself.is_some() && id(other) == itself;
+    let itself = look::id_in(dir, name);
+    let is_same =
+        |other: &CString| **other != *name && itself.is_some() && look::id_in(dir, other) == itself;
     other_spellings(name).iter().any(is_same)
 }
 

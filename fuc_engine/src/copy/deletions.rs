@@ -22,12 +22,6 @@ pub(super) struct Deletions {
     pub(super) put_off: Mutex<Option<Vec<CopyNode>>>,
 }
 
-impl Deletions {
-    pub(super) fn put_off(&self) -> MutexGuard<'_, Option<Vec<CopyNode>>> {
-        lock(&self.put_off)
-    }
-}
-
 /// The use of a file or directory that must not be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {

@@ -1,6 +1,7 @@
 //! Sources and dests as they are seen: the stats that decisions ask for, each made only when needed, and sources that are
 //! open.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, SeekFrom};
@@ -23,6 +24,12 @@ pub(super) fn at_source_of(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<
     ctx.at(place, Side::Source, |dir, name| {
         sys::stat(dir, name, Symlinks::Follow)
     })
+}
+
+/// Returns what a name in a directory leads to, if that can be looked at. Does not follow it if it is a link.
+pub(super) fn id_in(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
+    let stat = sys::stat(dir, name, Symlinks::NoFollow);
+    stat.ok().map(|stat| FileId::of(&stat))
 }
 
 pub(super) fn at_dest(

@@ -29,6 +29,7 @@ use super::context::Context;
 use super::decide::mode::Origin;
 use super::deletions::{Deletions, Use};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
+use super::look;
 use super::operand::ancestry;
 use super::options::Deletion;
 use crate::error::{Error, Operation, Refusal};
@@ -37,6 +38,7 @@ use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
+use crate::sync::lock;
 use crate::sys::{self, Fd, Identity, Listing, Stat};
 
 mod names;
@@ -139,7 +141,7 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) -> ControlFl
 
 /// Deletes what was put off, when everything is copied. Gives each of the directories to `finish`.
 pub(super) fn finish(ctx: &Context<'_>, finish: impl Fn(&CopyNode)) {
-    let put_off = ctx.deletions.put_off().take();
+    let put_off = lock(&ctx.deletions.put_off).take();
     for node in put_off.into_iter().flatten() {
         let _done = delete_extraneous(ctx, &node);
         finish(&node);
@@ -162,7 +164,8 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     }
     // It may be the copy of another source.
     let names = mirror.without_copies(vec![name.to_owned()], &mut None);
-    let is_removed = names.is_ok_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
+    let names = names.ok().flatten();
+    let is_removed = names.is_some_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
     if is_removed {
         ctx.changes.vacated(ctx.spot(entry));
     }
@@ -241,7 +244,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         });
         let mut extraneous = extraneous.flatten().peekable();
         if extraneous.peek().is_some() {
-            if let Some(nodes) = &mut *self.ctx.deletions.put_off() {
+            if let Some(nodes) = &mut *lock(&self.ctx.deletions.put_off) {
                 nodes.push(self.node.clone());
                 return Ok(ControlFlow::Break(()));
             }
@@ -304,7 +307,8 @@ impl<'m, 'a> Mirror<'m, 'a> {
                 filter.verdict(&Candidate { above, ..*entry })
             });
         // The filter is not asked about operands.
-        let names = names.filter(|name| !self.id(name).is_some_and(|id| is_spared(Ok(id))));
+        let names =
+            names.filter(|name| !look::id_in(self.dest, name).is_some_and(|id| is_spared(Ok(id))));
         let names = names.map(|name| PathBuf::from(OsString::from_vec(name.into_bytes())));
         let is_whole = |name: &PathBuf| {
             extent == Extent::Taken || entries(&removal, name) == entries(&unfiltered, name)

@@ -18,6 +18,7 @@
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `mirror` | deletes what sources do not have, and what is in the way |
+//! | `mirror/names` | which names of a dest its source does not have, also if they are spelled differently |
 //! | `deletions` | what may be deleted, and how much was |
 //! | `look` | the stats that decisions ask for; sources that are open |
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |

@@ -12,7 +12,7 @@ use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::diagnose;
 use crate::copy::facts::{CopyDir, FileId, Symlinks};
 use crate::copy::look;
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::{Place, Side};
 use crate::sys::{self, DirStat, Fd, Identity, Inode};
 use crate::walk::Purpose;
@@ -138,7 +138,7 @@ pub(in crate::copy) fn let_owner_fill(
 /// Returns the error of a dest that exists in a directory that this run has made.
 fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
     match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
-        Ok(dest) if sys::is_directory(&dest) => collisions::directory_just_created(ctx, place),
+        Ok(dest) if sys::is_directory(&dest) => ctx.place_refused(place, Refusal::JustCreated),
         _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
     }
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::{BUFFER_BYTES, Mirror};
 use crate::copy::collisions::{folded, has_other_spelling, is_node_native};
 use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::look;
 use crate::error::{Error, Operation};
 use crate::filter::{Above, Candidate, Verdict};
 use crate::hashing::HashSet;
@@ -20,7 +21,8 @@ use crate::walk;
 type Hidden = (FileId, CString);
 
 impl Mirror<'_, '_> {
-    /// Returns the extraneous names among the next ones of a listing, or `None` at its end.
+    /// Returns the extraneous names among the next ones of a listing. Returns `None` at its end, or if it is unclear which
+    /// names are copies.
     pub(super) fn look_through(
         &self,
         buffer: &mut Listing,
@@ -32,16 +34,16 @@ impl Mirror<'_, '_> {
         }
         let extraneous = buffer.entries().filter(|entry| self.is_extraneous(*entry));
         let names = extraneous.map(|entry| entry.name.to_owned()).collect();
-        self.without_copies(names, aliases).map(Some)
+        self.without_copies(names, aliases)
     }
 
-    /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. If they cannot be found
-    /// out, reports that, and leaves out all names.
+    /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. Returns `None` if they
+    /// cannot be found out, which is reported.
     pub(super) fn without_copies(
         &self,
         mut names: Vec<CString>,
         aliases: &mut Option<HashSet<CString>>,
-    ) -> Result<Vec<CString>, Errno> {
+    ) -> Result<Option<Vec<CString>>, Errno> {
         let is_native = is_node_native(self.ctx, self.node, self.dest);
         let may_be_copy = |name: &CString| !is_native || has_other_spelling(self.dest, name);
         if aliases.is_none() && names.iter().any(may_be_copy) {
@@ -51,12 +53,12 @@ impl Mirror<'_, '_> {
             };
             if found.is_none() {
                 self.refuse();
-                names.clear();
+                return Ok(None);
             }
             *aliases = found;
         }
         names.retain(|name| !aliases.as_ref().is_some_and(|found| found.contains(name)));
-        Ok(names)
+        Ok(Some(names))
     }
 
     /// Returns the names by which the dest lists copies, as far as their sources have other names. Returns `None` if that is
@@ -76,7 +78,10 @@ impl Mirror<'_, '_> {
         if hidden.is_empty() {
             return Ok(Some(aliases));
         }
-        let ids: Vec<_> = listed.iter().map(|name| (self.id(name), name)).collect();
+        let ids: Vec<_> = listed
+            .iter()
+            .map(|name| (look::id_in(self.dest, name), name))
+            .collect();
         for (id, name) in hidden {
             let mut alike: Vec<_> = ids
                 .iter()
@@ -104,7 +109,7 @@ impl Mirror<'_, '_> {
         let listed = self.names(dest)?;
         let hidden = |name: CString| match listed.contains(&name) {
             true => None,
-            false => Some((id_in(dest, &name)?, name)),
+            false => Some((look::id_in(dest, &name)?, name)),
         };
         let mut hidden: Vec<_> = self.names(source)?.into_iter().filter_map(hidden).collect();
         if hidden.is_empty() {
@@ -128,10 +133,10 @@ impl Mirror<'_, '_> {
         let (mut others, _) = self.hidden([source.as_fd(), dest.as_fd()])?;
         if others.iter().any(|(_, name)| *name == itself) {
             let names = self.names(source.as_fd())?.into_iter();
-            let found = names.filter_map(|name| Some((id_in(dest.as_fd(), &name)?, name)));
+            let found = names.filter_map(|name| Some((look::id_in(dest.as_fd(), &name)?, name)));
             others = found.collect();
         }
-        let (id, kept) = (id_in(dest.as_fd(), &itself), folded(&itself));
+        let (id, kept) = (look::id_in(dest.as_fd(), &itself), folded(&itself));
         let is_twin = |(other, name): &Hidden| {
             *name != itself && (Some(*other) == id || !kept.is_empty() && folded(name) == kept)
         };
@@ -146,10 +151,6 @@ impl Mirror<'_, '_> {
             names.extend(buffer.entries().map(|entry| entry.name.to_owned()));
         }
         Ok(names)
-    }
-
-    pub(super) fn id(&self, name: &CStr) -> Option<FileId> {
-        id_in(self.dest, name)
     }
 
     fn is_extraneous(&self, entry: Listed<'_>) -> bool {
@@ -196,9 +197,4 @@ impl Mirror<'_, '_> {
         });
         verdict == Verdict::Take
     }
-}
-
-fn id_in(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
-    let stat = sys::stat(dir, name, Symlinks::NoFollow);
-    stat.ok().map(|stat| FileId::of(&stat))
 }
