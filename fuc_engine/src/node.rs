@@ -89,6 +89,11 @@ impl<D: Dir> Node<D> {
         Arc::new(node)
     }
 
+    /// Returns a number that no other node has while this one is in flight.
+    pub(crate) fn address(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
+    }
+
     /// Counts one more user, which must [`climb`] from here later.
     pub(crate) fn retain(&self) {
         // Relaxed: the caller is a user too, so the node is not finished before.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::{
     probe::{NOBODY, is_root},
-    run::{Run, Status, as_done, check_dry_run},
+    run::{Outcome, Run, Status, as_done, check_dry_run},
     skip,
     tree::{Scratch, Tree},
 };
@@ -44,6 +44,19 @@ fn ends_with_the_entries_and_the_bytes_that_would_be_copied() {
     assert!(!scratch.path().join("t/s").exists());
 }
 
+/// Runs cpz as another user on two equal trees: in earnest, and as a dry run, which must report the same.
+#[track_caller]
+fn as_nobody(args: &[&str], build: impl Fn(&Tree)) -> [Outcome; 2] {
+    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
+        let scratch = Scratch::new();
+        build(&Tree::at(scratch.path()));
+        let run = Run::new(CPZ).args(option).args(args);
+        run.uid(NOBODY).current_dir(&scratch).output()
+    });
+    assert_eq!(dry.stderr_text(), real.stderr_text(), "{args:?}");
+    [real, dry]
+}
+
 #[test]
 fn reports_devices_that_only_root_can_make() {
     if !is_root() {
@@ -55,14 +68,9 @@ fn reports_devices_that_only_root_can_make() {
         ("u", Some("u/null': Permission denied")),
         ("t/f", None),
     ] {
-        let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
-            let scratch = Scratch::new();
-            let tree = Tree::at(scratch.path());
+        let [real, dry] = as_nobody(&["-b", "/dev/null", dest], |tree| {
             tree.mode(0o755).dir("u").dir("t").mode(0o777).fifo("t/f");
-            let run = Run::new(CPZ).args(option).args(["-b", "/dev/null", dest]);
-            run.uid(NOBODY).current_dir(&scratch).output()
         });
-        assert_eq!(dry.stderr_text(), real.stderr_text(), "{dest}");
         assert_eq!(dry.status, real.status, "{dest}");
         if let Some(reason) = reason {
             assert!(real.stderr_text().contains(reason), "{dest}: {real}");
@@ -231,15 +239,10 @@ fn foresees_the_mode_of_a_file_that_an_earlier_operand_would_make() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
-        let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
+    let [real, _dry] = as_nobody(&["-ib", "f", "f", "t"], |tree| {
         tree.file("f", "").owner(NOBODY, NOBODY).mode(0o2577);
         tree.dir("t").mode(0o777);
-        let run = Run::new(CPZ).args(option).args(["-ib", "f", "f", "t"]);
-        run.uid(NOBODY).current_dir(&scratch).output()
     });
-    assert_eq!(dry.stderr_text(), real.stderr_text());
     assert!(real.stderr_text().contains("(mode 0"), "{real}");
 }
 
@@ -248,14 +251,9 @@ fn foresees_that_a_directory_is_in_the_way_of_a_hard_link_that_is_not_permitted(
     if !is_root() {
         skip!("only root can become another user");
     }
-    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
-        let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
+    let [real, _dry] = as_nobody(&["-l", "-b", "f", "t"], |tree| {
         tree.file("f", "").dir("t").dir("t/f").mode(0o777);
-        let run = Run::new(CPZ).args(option).args(["-l", "-b", "f", "t"]);
-        run.uid(NOBODY).current_dir(&scratch).output()
     });
-    assert_eq!(dry.stderr_text(), real.stderr_text());
     assert!(real.stderr_text().contains("File exists"), "{real}");
 }
 

@@ -19,7 +19,6 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::sys::{self, Identity, Stat};
 
-/// Builds errors.
 /// Returns a refusal with the paths of the source and of the dest.
 pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
     match refusal {
@@ -32,6 +31,7 @@ pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
     }
 }
 
+/// Builds errors.
 impl Context<'_> {
     pub(super) fn source_error(
         &self,

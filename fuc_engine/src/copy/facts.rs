@@ -27,7 +27,6 @@ pub(super) struct Facts {
     /// Number of hard links.
     pub(super) links: u64,
     pub(super) bytes: u64,
-    /// Times of access, modification and status change, in this order.
     pub(super) modified: FileTime,
     /// The number of the device that a special file stands for.
     pub(super) number: Device,

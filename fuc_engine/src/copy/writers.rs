@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct SharedDest {
 
 impl SharedDest {
     pub(super) fn new(parent: &CopyNode, dest: FileId) -> Self {
-        let parent = address(parent);
+        let parent = parent.address();
         Self { parent, dest }
     }
 }
@@ -40,10 +40,6 @@ struct Turn {
     /// The address of its node.
     filled: usize,
     waiting: Vec<CopyNode>,
-}
-
-fn address(node: &CopyNode) -> usize {
-    Arc::as_ptr(node).addr()
 }
 
 /// A file that is written.
@@ -89,7 +85,7 @@ impl Writers {
     pub(super) fn begin_directory(&self, dest: SharedDest, node: CopyNode) -> Option<CopyNode> {
         match lock(&self.directories).entry(dest) {
             Entry::Vacant(free) => {
-                let (filled, waiting) = (address(&node), Vec::new());
+                let (filled, waiting) = (node.address(), Vec::new());
                 free.insert(Turn { filled, waiting });
                 Some(node)
             }
@@ -105,12 +101,12 @@ impl Writers {
     pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
         let turn = directories.get_mut(&dest)?;
-        if turn.filled != address(node) {
+        if turn.filled != node.address() {
             return None;
         }
         let next = turn.waiting.pop();
         match &next {
-            Some(next) => turn.filled = address(next),
+            Some(next) => turn.filled = next.address(),
             None => drop(directories.remove(&dest)),
         }
         next

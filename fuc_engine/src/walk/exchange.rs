@@ -194,18 +194,18 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
 
     /// Notes which entries of a borrowed parent another engine has given.
     pub(super) fn borrow(&self, parent: &Arc<Node<D>>, loan: Loan) {
-        lock(&self.borrowed).insert(address(parent), loan);
+        lock(&self.borrowed).insert(parent.address(), loan);
     }
 
     /// Returns `true` if another engine has found this one to be the home of the entries in `parent`.
     pub(crate) fn is_home_of(&self, parent: &Arc<Node<D>>) -> bool {
-        let loan = lock(&self.borrowed).get(&address(parent)).copied();
+        let loan = lock(&self.borrowed).get(&parent.address()).copied();
         loan.is_some_and(|loan| loan.is_home)
     }
 
     /// Gives back the entries in a borrowed parent.
     pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
-        let loan = lock(&self.borrowed).remove(&address(parent));
+        let loan = lock(&self.borrowed).remove(&parent.address());
         if let Some(loan) = loan {
             self.give_back(loan.ticket, given);
         }
@@ -499,8 +499,4 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
     // A directory is identified before it is closed. So look again if it was closed after the first look.
     let identity = slot.identity().or_else(look).or_else(|| slot.identity());
     identity.map_or(ParentId::UNKNOWN, ParentId::of)
-}
-
-fn address<D: Dir>(node: &Arc<Node<D>>) -> usize {
-    Arc::as_ptr(node).addr()
 }

@@ -46,7 +46,7 @@ impl Filters {
     }
 
     fn own<D: Dir>(&self, node: &Arc<Node<D>>) -> Option<Arc<dyn Filter>> {
-        lock(&self.of_directories).get(&address(node)).cloned()
+        lock(&self.of_directories).get(&node.address()).cloned()
     }
 
     /// Finds the filter for the entries of a directory that was just entered.
@@ -54,13 +54,9 @@ impl Filters {
         let inherited = node.place.parent.as_ref().and_then(|node| self.own(node));
         let filter = inherited.as_ref().unwrap_or(&self.of_operands);
         if let Some(filter) = filter.for_directory(directory).or(inherited) {
-            lock(&self.of_directories).insert(address(node), filter);
+            lock(&self.of_directories).insert(node.address(), filter);
         }
     }
-}
-
-fn address<D: Dir>(node: &Arc<Node<D>>) -> usize {
-    Arc::as_ptr(node).addr()
 }
 
 impl<D: Dir> Location for Place<D> {
@@ -119,7 +115,7 @@ pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: Borrowe
 pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
     if let Some(filters) = &visitor.settings().filters {
         // The last user of a filter runs its destructor, which must not happen under the lock.
-        let _filter = lock(&filters.of_directories).remove(&address(node));
+        let _filter = lock(&filters.of_directories).remove(&node.address());
     }
 }
 

@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -18,6 +18,7 @@ use crate::copy::options::ModePolicy;
 use crate::copy::policy::Policy;
 use crate::hashing::HashMap;
 use crate::operand;
+use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 
 type Spot<'a> = super::Spot<'a, PathBuf>;
@@ -119,7 +120,7 @@ impl Plan {
     fn above_new(&self, spot: &Spot<'_>) -> Option<(impl AsFd, CString)> {
         let base = self.base.as_ref()?.borrow().ok()?;
         let is_above = is_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir);
-        let key = is_above.then(|| self.key(&self.changes(), &spot.path))?;
+        let key = is_above.then(|| self.key(&lock(&self.changes), &spot.path))?;
         let path = operand::to_c(&Path::new(".").join(key)).ok()?;
         Some((base, path.into()))
     }
@@ -227,7 +228,7 @@ impl Plan {
         }
         match self.may_meet_again {
             true => self.note(spot, self.made(new).ok()),
-            false => drop(self.changes().remove(&spot.path)),
+            false => drop(lock(&self.changes).remove(&spot.path)),
         }
         Ok(())
     }
@@ -258,7 +259,7 @@ impl Plan {
             made.stat.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
         } else if sys::file_type(&made.stat) == FileType::Symlink {
             made.target = sys::read_link(source.dir, source.name).ok();
-        } else if sys::file_type(&made.stat) == FileType::RegularFile {
+        } else if sys::is_regular(&made.stat) {
             made.stat.st_mode &= !self.dropped_bits;
         }
         made.stat.st_ino = id.inode;
@@ -294,7 +295,7 @@ impl Plan {
         let seen = self.look(&old, Symlinks::NoFollow)?;
         match self.look(&new, Symlinks::NoFollow) {
             Ok(_) if replaces == Replaces::Nothing => return Err(Errno::EXIST),
-            Ok(stat) if sys::file_type(&stat) == FileType::Directory => return Err(Errno::ISDIR),
+            Ok(stat) if sys::is_directory(&stat) => return Err(Errno::ISDIR),
             Ok(_) => self.check_removing(&new)?,
             Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
@@ -307,7 +308,7 @@ impl Plan {
 
     fn check_removing(&self, spot: &Spot<'_>) -> Result<(), Errno> {
         let stat = self.look(spot, Symlinks::NoFollow)?;
-        if sys::file_type(&stat) == FileType::Directory {
+        if sys::is_directory(&stat) {
             return Err(Errno::ISDIR);
         }
         if self.is_new(spot.dir) || self.change(spot).is_some() {
@@ -347,12 +348,8 @@ impl Plan {
         self.stand_in()
     }
 
-    fn changes(&self) -> MutexGuard<'_, Noted> {
-        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, spot: &Spot<'_>) -> Option<Option<Made>> {
-        let changes = self.changes();
+        let changes = lock(&self.changes);
         changes.get(&self.key(&changes, &spot.path)).cloned()
     }
 
@@ -362,7 +359,7 @@ impl Plan {
     }
 
     fn note(&self, spot: Spot<'_>, now: Option<Made>) {
-        let mut changes = self.changes();
+        let mut changes = lock(&self.changes);
         let key = self.key(&changes, &spot.path);
         changes.insert(key, now);
     }
@@ -375,7 +372,7 @@ impl Plan {
         let mut key = PathBuf::new();
         for component in path.components() {
             let above = changes.get(&key).and_then(Option::as_ref);
-            let is_new = above.is_some_and(|it| sys::file_type(&it.stat) == FileType::Directory);
+            let is_new = above.is_some_and(|it| sys::is_directory(&it.stat));
             match component {
                 Component::ParentDir if is_new => drop(key.pop()),
                 component => key.push(component),

@@ -52,8 +52,6 @@ struct Batch {
     has_last_task: bool,
 }
 
-impl Unverified {}
-
 /// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
 pub(super) fn add<'a>(

@@ -298,8 +298,8 @@ fn a_task_is_put_off_behind_a_few_others_only() {
     assert_eq!(order.len(), 101);
 }
 
-#[test]
-fn a_parked_worker_is_in_no_zone() {
+/// Calls `check` with a worker that should park, because one more than the target is active.
+fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
     let job = Numbers {
         state: (),
         workers: 1,
@@ -307,14 +307,22 @@ fn a_parked_worker_is_in_no_zone() {
         run: |(), _, _| {},
     };
     scope(&job, |worker| {
-        let (gate, occupancy) = (&worker.shared.gate, &worker.shared.occupancy);
-        let zones = Zones::NONE.with(0);
+        let gate = &worker.shared.gate;
         gate.set_target(2, 2, MAIN);
         let other = 1;
         assert_eq!(gate.give(|| [0].into()), Some(Recipient::New(other)));
         assert!(gate.first(other, None).is_some());
         // The leader would not park.
         gate.set_target(1, 2, other);
+        check(worker);
+    });
+}
+
+#[test]
+fn a_parked_worker_is_in_no_zone() {
+    with_surplus(|worker| {
+        let (gate, occupancy) = (&worker.shared.gate, &worker.shared.occupancy);
+        let zones = Zones::NONE.with(0);
         thread::scope(|threads| {
             let other = threads.spawn(|| {
                 while gate.has_surplus() {
@@ -335,19 +343,8 @@ fn a_parked_worker_is_in_no_zone() {
 
 #[test]
 fn a_worker_for_which_others_wait_does_not_park() {
-    let job = Numbers {
-        state: (),
-        workers: 1,
-        max_batch: 1,
-        run: |(), _, _| {},
-    };
-    scope(&job, |worker| {
+    with_surplus(|worker| {
         let gate = &worker.shared.gate;
-        gate.set_target(2, 2, MAIN);
-        let other = 1;
-        assert_eq!(gate.give(|| [0].into()), Some(Recipient::New(other)));
-        assert!(gate.first(other, None).is_some());
-        gate.set_target(1, 2, other);
         let has_gone_on = AtomicBool::new(false);
         thread::scope(|threads| {
             threads.spawn(|| {
