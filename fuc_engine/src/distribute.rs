@@ -62,8 +62,9 @@
 //!   and times, and gives the dest its name
 //! ```
 //!
-//! - **Which files.** New ones in directories, with at least 8 MiB left, of which neither the filesystem nor its server
-//!   makes copies by itself. On a local filesystem, these are only files whose blocks may not be shared.
+//! - **Which files.** New ones with at least 8 MiB left, of which neither the filesystem nor its server makes copies by
+//!   itself. On a local filesystem, these are only files whose blocks may not be shared. If such a file is an operand,
+//!   the next one waits until it is complete.
 //! - **The ticket of a range** stands for its bytes. It is redeemed when all of them have come back, so it does not
 //!   matter which engines have copied them.
 //! - **A thief reports no failure.** It gives the range back undone. The engine that met the file copies the range

@@ -61,6 +61,12 @@ pub(crate) fn directory_of(path: &CStr) -> CString {
     c_string([directory, b"."].concat())
 }
 
+/// Returns the last component of a path.
+pub(crate) fn name_of(path: &CStr) -> CString {
+    let (_, name) = split(path.to_bytes());
+    c_string(name)
+}
+
 /// Does the same as [`directory_of`], but the path may be that of a symbolic link to the directory.
 pub(crate) fn directory_itself_of(path: &CStr) -> CString {
     let (directory, _) = split(path.to_bytes());

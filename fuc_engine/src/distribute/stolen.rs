@@ -44,7 +44,8 @@ pub(crate) enum Load {
     Range(Box<FileRange>),
 }
 
-/// A file of which several engines copy ranges.
+/// A file of which several engines copy ranges. Its parent is that of the entries. If it is an operand, there are two
+/// parents: the directory that the source is in, and that of the dest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub(crate) struct FileRange {
@@ -54,6 +55,7 @@ pub(crate) struct FileRange {
     /// The name of the incomplete dest, in the parent.
     pub(crate) dest_name: Name,
     pub(crate) dest_inode: u64,
+    pub(crate) is_operand: bool,
 }
 
 /// A name in a directory: a single component, and neither `.` nor `..`.
@@ -185,6 +187,7 @@ mod tests {
             source_inode: 4,
             dest_name: c".cpz-1".into(),
             dest_inode: u64::MAX - 1,
+            is_operand: true,
         };
         for load in [Load::Names(names.collect()), Load::Range(Box::new(range))] {
             let sent = stolen(load);

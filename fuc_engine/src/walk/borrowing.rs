@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use super::exchange::{Loan, Sharer, above};
-use super::{NodeOf, Task, Visitor, Walker, filtered, leave, list};
+use super::{NodeOf, Task, Visitor, Walker, filtered, list};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
@@ -64,8 +64,8 @@ fn put_off<V: Visitor>(
     let now = Instant::now();
     if stolen.is_for_home && stolen.last_try.is_none() {
         let is_cached = V::Dir::SIDES.iter().any(|&side| {
-            let operand = sharer.open_operand(stolen.operand, side);
-            operand.is_ok_and(|dir| Filesystem::of(dir.as_fd()).storage == Storage::Server)
+            let first = sharer.open_first(&stolen, side);
+            first.is_ok_and(|dir| Filesystem::of(dir.as_fd()).storage == Storage::Server)
         });
         stolen.last_try = is_cached.then_some(now + LONGEST_CACHED);
     }
@@ -90,7 +90,7 @@ fn copy_range<V: Visitor>(
 ) {
     let given = sharer.copy_range(&parent, &mut stolen, worker);
     // The parent is closed before the ticket is given back.
-    leave(visitor, Some(parent), worker);
+    release(visitor, &parent);
     sharer.stealing().give_back(stolen.ticket, given);
 }
 
@@ -108,7 +108,9 @@ fn reach_parent<V: Visitor>(
         let reached = reach_side(visitor, sharer, stolen, &levels, side);
         reached.inspect_err(|_| release(visitor, parent))?;
     }
-    sharer.reached(top);
+    if let Load::Names(_) = stolen.load {
+        sharer.reached(top);
+    }
     Ok(NodeOf::<V>::clone(parent))
 }
 
@@ -152,13 +154,14 @@ fn reach_side<V: Visitor>(
     side: Side,
 ) -> Result<(), Errno> {
     let descriptors = visitor.descriptors();
+    let has_names = matches!(stolen.load, Load::Names(_));
     let mut dir = None;
     for (index, node) in levels.iter().enumerate() {
         let opened = descriptors.making_room(|| match &dir {
-            None => sharer.open_operand(stolen.operand, side),
+            None => sharer.open_first(stolen, side),
             Some(above) => sharer.open_below(AsFd::as_fd(above), &node.place.name, side),
         })?;
-        if side == Side::Source {
+        if side == Side::Source && has_names {
             filtered::enter_open(visitor, node, opened.as_fd());
         }
         if index + 1 < levels.len() && sharer.needs_identity(node) {

@@ -49,8 +49,9 @@ pub(crate) trait Sharer<V: Visitor>: Sync {
     /// Returns the number of operands.
     fn operands(&self) -> usize;
 
-    /// Opens one side of an operand that this engine has not begun.
-    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno>;
+    /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
+    /// begun, or the directory that it is in.
+    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno>;
 
     /// Opens a directory in `dir` in the same way as when another engine entered it.
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno>;

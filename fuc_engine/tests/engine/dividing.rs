@@ -1,6 +1,6 @@
 //! Copies of which several engines divide a large file; see [`crate::hub`].
 //!
-//! Each tree has a single directory with one file, so engines can steal nothing but ranges.
+//! Each tree is a file, or a single directory with one file, so engines can steal nothing but ranges.
 
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::kit::Limited as _;
-use fuc_engine::{Cancel, CopyOp, Operation, Reflink, Sparse, Summary};
+use fuc_engine::{Cancel, CopyOp, Dereference, Dest, Operation, Reflink, Refusal, Sparse, Summary};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount, Skip};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -91,6 +91,73 @@ fn engines_copy_ranges_of_one_file() {
             usize::from(writers(&summaries) == engines)
         });
     }
+}
+
+#[test]
+fn operands_are_divided_one_after_the_other() {
+    for (parents, threads) in [(false, 1), (true, 4)] {
+        until_raced(1, || {
+            let scratch = Scratch::in_memory();
+            let at = |name: &str| scratch.path().join(name);
+            for dir in ["a", "b", "c", "into"] {
+                Tree::at(at(dir));
+            }
+            build(&at("a"));
+            build(&at("b"));
+            Tree::at(at("c")).file("other", pattern(LARGE));
+            symlink("c/other", at("link")).unwrap();
+            let sources = ["a/large", "b/large", "link"].map(at);
+            let copy = dividing(archive().threads(threads)).with(|copy| {
+                copy.parents = parents;
+                copy.preserve.links = false;
+                copy.dereference = Dereference::Operands;
+            });
+            let hub = Hub::new(3, give_time).patient();
+            let observers = slow(3);
+            let dest = Dest::Into(at("into"));
+            let summaries = hub.copy(&copy, &sources, &dest, &observers);
+            assert_eq!(hub.not_reached(), 0);
+            let below = |source: &Path| match parents {
+                true => at("into").join(source.strip_prefix("/").unwrap()),
+                false => at("into").join(source.file_name().unwrap()),
+            };
+            let mut copied = sources.iter().collect::<Vec<_>>();
+            let mut refused = Vec::new();
+            if !parents {
+                let second = copied.remove(1);
+                let refusal = Failure::refused(Refusal::JustCreated, below(second));
+                refused.push(refusal.and(second));
+            }
+            assert_eq!(failures(observers), refused);
+            assert_eq!(totals(&summaries).1, refused.len() as u64);
+            for source in copied {
+                let source = fs::canonicalize(source).unwrap();
+                let name = sources
+                    .iter()
+                    .find(|name| fs::canonicalize(name).unwrap() == source);
+                assert_same_tree(&source, below(name.unwrap()), all_but_atime());
+            }
+            usize::from(writers(&summaries) == 3)
+        });
+    }
+}
+
+#[test]
+fn an_operand_is_divided_that_gets_another_name() {
+    until_raced(1, || {
+        let scratch = Scratch::in_memory();
+        let at = |name: &str| scratch.path().join(name);
+        build(&at("s"));
+        Tree::at(at("d"));
+        let hub = Hub::new(2, give_time).patient();
+        let dest = at("d/new");
+        let copy = dividing(archive().threads(1));
+        let summaries = hub.copy(&copy, &[at("s/large")], &exactly(&dest), &slow(2));
+        assert_eq!(totals(&summaries), (1, 0));
+        assert_same_tree(at("s/large"), dest, all_but_atime());
+        assert!(hidden_names(&at("d")).is_empty());
+        hub.stolen()
+    });
 }
 
 #[test]

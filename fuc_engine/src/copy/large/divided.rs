@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{DESCRIPTORS, may_be_divided, middle};
+use super::{DESCRIPTORS, may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
     ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend, takes_any_order,
@@ -32,20 +32,23 @@ use crate::copy::content::{
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
 use crate::copy::dest::OpenDest;
-use crate::copy::facts::{CopyDir, CopyNode, Entry, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, StoredEntry, Symlinks};
 use crate::copy::look::{OpenSource, SharedSource};
 use crate::copy::make::CopyWorker;
 use crate::copy::make::file::{Filled, Filling, label};
 use crate::copy::options::Sparse;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
-use crate::node::Side;
+use crate::node::{Node, Place, Side};
+use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Inode, SharedFd, Stat};
 use crate::walk::OwnRange;
 
 /// A file of which parts are copied.
 pub(in crate::copy) struct DividedFile {
     pub(in crate::copy) entry: StoredEntry,
+    /// The directory of the file. If that is an operand, the node stands for it only in what other engines get.
+    parent: CopyNode,
     pub(in crate::copy) source: SharedSource,
     pub(in crate::copy) dest: DividedDest,
 }
@@ -99,6 +102,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
 
 /// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
 struct Rest {
+    parent: CopyNode,
     source: SharedSource,
     hidden_name: Box<CStr>,
     dest_inode: u64,
@@ -125,9 +129,9 @@ impl Rest {
         if !may_begin {
             return None;
         }
-        let duplicate = source.duplicate();
-        let rest = duplicate.and_then(|source| {
+        let rest = source.duplicate().and_then(|source| {
             Ok(Self {
+                parent: parent_of(entry)?,
                 source: source.into(),
                 hidden_name: hidden_name.into(),
                 dest_inode: sys::stat_open(&dest.fd)?.st_ino,
@@ -139,6 +143,21 @@ impl Rest {
         }
         rest.ok()
     }
+}
+
+/// Returns the directory of a file.
+fn parent_of(entry: &Entry<'_>) -> Result<CopyNode, Errno> {
+    if let Some(node) = entry.node {
+        return Ok(Arc::clone(node));
+    }
+    let identity = |side| Ok(sys::stat_directory(open_directory(entry, side)?.as_fd())?.identity);
+    let directories = CopyDir::new(identity(Side::Source)?, identity(Side::Dest)?);
+    let place = Place {
+        parent: None,
+        name: entry.source_name.into(),
+        operand: entry.operand,
+    };
+    Ok(Node::new(place, Mark::borrowed(0), directories, None))
 }
 
 /// A part of a file. The last one has no end, because the source may grow.
@@ -161,6 +180,7 @@ impl FilePart {
             ctx, entry, dest, ..
         } = filling;
         let Rest {
+            parent,
             source,
             hidden_name,
             dest_inode,
@@ -181,6 +201,7 @@ impl FilePart {
         Self {
             file: Arc::new(DividedFile {
                 entry,
+                parent,
                 source,
                 dest,
             }),
@@ -202,17 +223,26 @@ impl FilePart {
     pub(in crate::copy) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
         let DividedFile {
             entry,
+            parent,
             source,
             dest,
         } = &*self.file;
-        let parent = entry.node.as_ref().filter(|_| !self.stays)?;
+        if self.stays {
+            return None;
+        }
+        // That of an operand is the end of its path.
+        let source_name = match entry.node {
+            Some(_) => &entry.name,
+            None => &*parent.place.name,
+        };
         Some(OwnRange {
             parent,
             file: FileRange {
-                source_name: (&*entry.name).into(),
+                source_name: (&*operand::name_of(source_name)).into(),
                 source_inode: source.stat.st_ino,
-                dest_name: (&*dest.hidden_name).into(),
+                dest_name: (&*operand::name_of(&dest.hidden_name)).into(),
                 dest_inode: dest.inode,
+                is_operand: entry.node.is_none(),
             },
             content: self.content.clone(),
         })
@@ -381,10 +411,13 @@ fn open_for_another_engine(
     let descriptors = &ctx.descriptors;
     let source_dir = descriptors.pin(parent, Side::Source, ctx)?;
     let dest_dir = descriptors.pin(parent, Side::Dest, ctx)?;
-    let (dir, symlinks) = (source_dir.as_fd(), ctx.policy.symlinks_of_entries);
-    let source = descriptors.making_room(|| {
-        sys::open_source(dir, &range.source_name, symlinks, Blocking::OnlyForLease)
-    })?;
+    let symlinks = match range.is_operand {
+        true => ctx.policy.symlinks_of_operands(),
+        false => ctx.policy.symlinks_of_entries,
+    };
+    let (dir, name) = (source_dir.as_fd(), &range.source_name);
+    let source = descriptors
+        .making_room(|| sys::open_source(dir, name, symlinks, Blocking::OnlyForLease))?;
     let at = At {
         dir: dest_dir.as_fd(),
         name: &range.dest_name,

@@ -46,9 +46,10 @@ use super::context::Context;
 use super::facts::{Entry, StoredEntry, Symlinks};
 use super::look::{OpenSource, SharedSource};
 use super::options::{Reflink, Sparse};
+use crate::node::Side;
 use crate::operand;
 use crate::sync::lock;
-use crate::sys::{self, Device, Stat, Storage};
+use crate::sys::{self, Device, Fd, Stat, Storage};
 
 pub(super) mod divided;
 pub(super) mod naming;
@@ -84,10 +85,9 @@ pub(super) fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
         && options.as_links.is_none()
 }
 
-/// Returns `true` if the content may be copied at another time than the entries beside it.
+/// Returns `true` if the content may be copied at another time than the entries beside it, or before the next operand.
 pub(super) fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
     has_much_content(ctx, source)
-        && !entry.is_operand()
         && !ctx.policy.options.rules.ask
         // Other names of the source wait until the copy is complete, so it is made at once.
         && !ctx.policy.has_other_names(entry, source)
@@ -282,9 +282,16 @@ fn in_dest_directory<T>(
     if !entry.is_operand() {
         return ask(entry.dest_dir);
     }
-    let path = operand::directory_of(entry.dest_name);
-    let dir = sys::open_path_directory(entry.dest_dir, &path, Symlinks::Follow).ok()?;
-    ask(dir.as_fd())
+    ask(open_directory(entry, Side::Dest).ok()?.as_fd())
+}
+
+/// Opens the directory that one side of an operand is in.
+pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno> {
+    let (dir, path) = match side {
+        Side::Source => (entry.source_dir, entry.source_name),
+        Side::Dest => (entry.dest_dir, entry.dest_name),
+    };
+    sys::open_path_directory(dir, &operand::directory_of(path), Symlinks::Follow)
 }
 
 /// Returns `true` if several engines may copy the content: a worker reads and writes it, and it is not the filesystem, or

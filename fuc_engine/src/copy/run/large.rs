@@ -4,15 +4,17 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
 
 use super::tasks::{CopyTask, resume, with_entry};
-use super::{CopyRun, EntryCopy, making};
+use super::{CopyRun, EntryCopy, Processed, making};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
+use crate::copy::dest::open;
 use crate::copy::diagnose;
-use crate::copy::facts::{CopyNode, DestState, Entry, FileId, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyNode, DestState, Entry, StoredEntry, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
 use crate::copy::large::naming::Naming;
 use crate::copy::large::{LargeFile, Needs, has_much_content, may_be_divided, may_come_later};
 use crate::copy::look::{OpenSource, SharedSource};
+use crate::copy::make::file::Filling;
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::Operation;
 use crate::node::Side;
@@ -30,7 +32,8 @@ pub(super) fn try_queue<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> ControlFlow<(), Option<OpenSource>> {
     let EntryCopy { run, entry } = copy;
-    let is_possible = may_come_later(&run.ctx, entry, stat)
+    let is_possible = !entry.is_operand()
+        && may_come_later(&run.ctx, entry, stat)
         // If rules were applied, the dest may have been moved away, so the file is copied at
         // once.
         && matches!(entry.dest_state, DestState::Unchecked)
@@ -79,7 +82,7 @@ pub(super) fn copy<'a>(
     resume(run, entry, worker, |entry, worker| {
         let copy = EntryCopy { run, entry };
         match source {
-            Some(source) => copy_content(copy, take(ctx, entry, source)?, worker).map(drop),
+            Some(source) => copy_content(copy, &take(ctx, entry, source)?, worker).map(drop),
             None => match copy.look(worker)? {
                 ControlFlow::Continue(source) => copy.decide(&source, worker).map(drop),
                 ControlFlow::Break(_) => Ok(()),
@@ -129,21 +132,43 @@ pub(super) fn check_room(
     }
 }
 
-/// Copies the content if there is room. Other engines may copy parts of it.
+/// Copies the content if there is room. Other engines may copy parts of it: if they want one, queues the rest as the next
+/// task.
 #[cold]
 pub(super) fn copy_content<'a>(
     copy: EntryCopy<'_, 'a>,
-    source: OpenSource,
+    source: &OpenSource,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Option<FileId>, Failure> {
+) -> Result<Processed, Failure> {
     let EntryCopy { run, entry } = copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
-    let naming = match run.stealing.is_some() && may_be_divided(ctx, entry, &source) {
+    let naming = match run.stealing.is_some() && may_be_divided(ctx, entry, source) {
         true => Naming::Hidden,
         false => Naming::WhenComplete,
     };
-    making::fill(copy, &source, naming, worker)
+    let dest = open::open(ctx, entry, source, naming)?;
+    if dest.hidden_name().is_none() {
+        making::fill_open(copy, source, dest, worker)?;
+        return Ok(Processed::Handled);
+    }
+    let filling = Filling {
+        ctx,
+        entry,
+        source,
+        dest,
+    };
+    match divided::fill(filling, worker) {
+        ControlFlow::Break(rest) => {
+            run.room.hold(Needs::of(&source.stat));
+            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+            Ok(Processed::QueuedLarge)
+        }
+        ControlFlow::Continue(filled) => {
+            making::note_filled(copy, source, filled, None, worker)?;
+            Ok(Processed::Handled)
+        }
+    }
 }
 
 /// Copies a part of a file of this engine.
@@ -207,18 +232,27 @@ fn finish<'a>(
         entry,
         source,
         dest,
+        ..
     }) = file
     else {
         return;
     };
     let needs = Needs::of(&source.stat);
+    let operand = entry.node.is_none().then_some(entry.operand);
     with_entry(run, entry, worker, |entry, worker| {
         let source = take(&run.ctx, entry, source)?;
         let filled = dest.finish(&run.ctx, entry, &source);
         let written = None;
         let copy = EntryCopy { run, entry };
-        making::note_filled(copy, &source, filled, written, worker).map(drop)
+        making::note_filled(copy, &source, filled, written, worker)?;
+        if entry.is_operand() {
+            run.used.note_dest(&run.ctx, entry);
+        }
+        Ok(())
     });
+    if let Some(operand) = operand {
+        run.ctx.finish_operand(operand);
+    }
     divided::take_back(&run.ctx);
     push(run.room.end(needs), worker);
 }

@@ -3,8 +3,6 @@
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.
 
-use std::ops::ControlFlow;
-
 use super::tasks::CopyTask;
 use super::{CopyRun, EntryCopy, verifying};
 use crate::copy::content::{Moved, PIECE_BYTES};
@@ -14,8 +12,6 @@ use crate::copy::dest::Cleared;
 use crate::copy::dest::backup;
 use crate::copy::dest::{OpenDest, open};
 use crate::copy::facts::{DestState, Entry, FileId, StoredEntry};
-use crate::copy::large::Needs;
-use crate::copy::large::divided;
 use crate::copy::large::naming::Naming;
 use crate::copy::look::OpenSource;
 use crate::copy::make::Created;
@@ -191,9 +187,20 @@ pub(super) fn fill<'a>(
     naming: Naming,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Option<FileId>, Failure> {
+    let dest = open::open(&copy.run.ctx, copy.entry, source, naming)?;
+    fill_open(copy, source, dest, worker)
+}
+
+/// Copies the content to a dest that is open.
+#[inline(always)]
+pub(super) fn fill_open<'a>(
+    copy: EntryCopy<'_, 'a>,
+    source: &OpenSource,
+    dest: OpenDest<'_>,
+    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+) -> Result<Option<FileId>, Failure> {
     let EntryCopy { run, entry } = copy;
     let ctx = &run.ctx;
-    let dest = open::open(ctx, entry, source, naming)?;
     let mut written = None;
     if ctx.policy.has_other_names(entry, &source.stat) {
         let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
@@ -201,9 +208,6 @@ pub(super) fn fill<'a>(
             .changes
             .really(id)
             .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-    }
-    if dest.hidden_name().is_some() {
-        return fill_together(copy, source, dest, worker);
     }
     worker.is_awaited = dest.writing.is_some();
     let filling = Filling {
@@ -215,32 +219,6 @@ pub(super) fn fill<'a>(
     let filled = filling.fill(worker);
     worker.is_awaited = false;
     note_filled(copy, source, filled, written, worker)
-}
-
-/// Copies the content until other engines want a part of the rest. The source has no other names.
-#[cold]
-fn fill_together<'a>(
-    copy: EntryCopy<'_, 'a>,
-    source: &OpenSource,
-    dest: OpenDest<'_>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Option<FileId>, Failure> {
-    let EntryCopy { run, entry } = copy;
-    let filling = Filling {
-        ctx: &run.ctx,
-        entry,
-        source,
-        dest,
-    };
-    match divided::fill(filling, worker) {
-        ControlFlow::Break(rest) => {
-            // The rest is the next task, of which others get a part.
-            run.room.hold(Needs::of(&source.stat));
-            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
-            Ok(None)
-        }
-        ControlFlow::Continue(filled) => note_filled(copy, source, filled, None, worker),
-    }
 }
 
 /// Copies a file whose content may have been read before.

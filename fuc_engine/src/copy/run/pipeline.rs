@@ -339,9 +339,11 @@ fn opened_file<'a>(
     let EntryCopy { run, entry } = copy;
     if run.ctx.policy.has_other_names(entry, &source.stat) {
         let stat = source.stat;
-        making::make_or_link(copy, &stat, worker, |worker| match is_large(&source) {
-            true => large::copy_content(copy, source, worker),
-            false => making::fill(copy, &source, Naming::WhenComplete, worker),
+        making::make_or_link(copy, &stat, worker, |worker| {
+            if is_large(&source) {
+                large::check_room(run, entry, &stat)?;
+            }
+            making::fill(copy, &source, Naming::WhenComplete, worker)
         })?;
         return Ok(Processed::Handled);
     }
@@ -351,10 +353,7 @@ fn opened_file<'a>(
     }
     let stat = source.stat;
     match large::try_queue(copy, &stat, Some(source), worker) {
-        ControlFlow::Continue(Some(source)) => {
-            large::copy_content(copy, source, worker)?;
-            Ok(Processed::Handled)
-        }
+        ControlFlow::Continue(Some(source)) => large::copy_content(copy, &source, worker),
         _ => Ok(Processed::QueuedLarge),
     }
 }

@@ -136,6 +136,11 @@ fn begin_portion<'a>(
         }
         match begin_one(run, &entry, &stat, worker) {
             Ok(Begun::Queued) => {}
+            // The names of later operands are compared with its dest, which has no name yet.
+            Ok(Begun::Divided) if index + 1 < operands.range.end => {
+                return Remaining::WhenDone(index + 1..operands.range.end);
+            }
+            Ok(Begun::Divided) => {}
             Ok(Begun::Finished) => ctx.finish_operand(index),
             // An earlier operand that is not finished may still make the target of the link.
             Err(failure)
@@ -185,6 +190,8 @@ enum Begun {
     Finished,
     /// It is a directory, for which a task was queued.
     Queued,
+    /// It is a file, of which a task copies the rest.
+    Divided,
 }
 
 fn begin_one<'a>(
@@ -219,8 +226,10 @@ fn begin_one<'a>(
         run.used.check_dest(ctx, entry, source)?;
         EntryCopy { run, entry }.make_known(source, worker)?
     };
-    if processed == Processed::Handled {
-        run.used.note_dest(ctx, entry);
+    match processed {
+        Processed::QueuedLarge => return Ok(Begun::Divided),
+        Processed::Handled => run.used.note_dest(ctx, entry),
+        Processed::Queued | Processed::NotCopied => {}
     }
     Ok(Begun::Finished)
 }

@@ -15,11 +15,12 @@ use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
+use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Finished, Given, Stolen};
+use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::operand;
@@ -268,11 +269,19 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         self.ctx.operands.len()
     }
 
-    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
+    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
+        let operand = stolen.operand;
         if side == Side::Dest && self.ctx.policy.options.parents {
             find_dest_parent(self, operand)?;
         }
         let ctx = &self.ctx;
+        if let Load::Range(range) = &stolen.load
+            && range.is_operand
+        {
+            let parent = ctx.open_dest_parent(operand)?;
+            let entry = ctx.operand_entry(operand, parent.as_fd());
+            return open_directory(&entry, side);
+        }
         open_cached(
             side,
             || ctx.open_operand(operand, side),

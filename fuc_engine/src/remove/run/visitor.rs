@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::{MOST_PASSES, Removal, RemoveTask, list_again, place_again};
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::Finished;
+use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::remove::directory::{self, Emptied};
@@ -212,7 +212,8 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
         self.context.operands.len()
     }
 
-    fn open_operand(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
+    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
+        let operand = stolen.operand;
         let dir = self.context.open_operand(operand, side)?;
         if self.context.options.one_file_system {
             // The first call notes the filesystem.
