@@ -308,8 +308,25 @@ fn a_directory_that_a_pattern_excludes_is_not_in_the_way() {
     assert!(scratch.path().join("d/cache/precious").exists());
     let excluded = ["-aT", "--delete-excluded", "--exclude=cache/", "s", "d"];
     let scratch = built(build);
+    let dry = copy(&scratch, &[&["--dry-run"], &excluded[..]].concat());
+    assert_eq!(
+        dry.stdout_text().matches("would remove").count(),
+        2,
+        "{dry}"
+    );
     succeeds(&scratch, &excluded);
     assert!(scratch.path().join("d/cache").is_symlink());
+}
+
+#[test]
+fn a_name_goes_whose_source_is_excluded_because_of_its_type() {
+    for delete in ["--delete", "--delete-excluded"] {
+        let scratch = built(|tree| {
+            tree.file("s/cache/new", "").file("d/cache", "old");
+        });
+        succeeds(&scratch, &["-aT", delete, "--exclude=cache/", "s", "d"]);
+        assert!(!scratch.path().join("d/cache").exists(), "{delete}");
+    }
 }
 
 #[test]

@@ -156,9 +156,13 @@ impl Mirror<'_, '_> {
     fn is_extraneous(&self, entry: Listed<'_>) -> bool {
         // If another process has removed the source directory, all names are missing for that reason.
         let is_there = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
-        let is_missing = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
-            Ok(_) => false,
-            Err(Errno::NOENT) if is_there() => true,
+        let is_copied = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
+            Ok(stat) => {
+                let source = Listed::new(entry.name, sys::file_type(&stat));
+                let symlinks = self.ctx.policy.symlinks_of_entries;
+                self.is_taken(entry.name, walk::kind_of(self.source, source, symlinks))
+            }
+            Err(Errno::NOENT) if is_there() => false,
             Err(errno) => {
                 let path = self.path(Side::Source, entry.name);
                 let error = Error::failed(Operation::Stat, path, errno);
@@ -174,10 +178,7 @@ impl Mirror<'_, '_> {
             let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
             self.is_taken(entry.name, kind)
         };
-        match self.deletion.excluded {
-            true => is_missing || !is_taken(),
-            false => is_missing && is_taken(),
-        }
+        !is_copied && (self.deletion.excluded || is_taken())
     }
 
     /// Returns `true` if the filter takes an entry of the dest.
