@@ -9,9 +9,10 @@ use std::{
 
 use testkit::{
     or_skip,
-    probe::{Errno, Fs, FuseMount, Habits, LoopMount, NOBODY, is_root},
+    probe::{Errno, Fs, FuseMount, Habits, LoopMount, NOBODY, is_root, supports_acls},
     run::{Run, Signal, Status},
     skip,
+    snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise},
 };
 
@@ -159,6 +160,28 @@ fn permissions_stay_and_other_names_and_targets_of_links_keep_the_old_content() 
     succeeds(dir, &["--atomic", "-aT", "s", "d"]);
     assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o600);
     assert_eq!(inode("d/f").mtime(), inode("s/f").mtime());
+}
+
+#[test]
+fn an_acl_stays_with_the_permissions() {
+    let scratch = Scratch::new();
+    if !supports_acls(scratch.path()) {
+        skip!("no ACLs on the filesystem of the test");
+    }
+    let tree = Tree::at(scratch.path());
+    tree.file("s", "new").mode(0o644);
+    tree.file("d", "old").mode(0o640).acl("u:5:rw");
+    let access = || {
+        Snapshot::of(
+            scratch.path().join("d"),
+            Attributes::MODE | Attributes::XATTRS,
+        )
+    };
+    let before = access();
+    succeeds(&scratch, &["--atomic", "s", "d"]);
+    assert_eq!(read(scratch.path(), "d"), "new");
+    let difference = before.diff(&access());
+    assert!(difference.is_empty(), "{difference}");
 }
 
 #[test]

@@ -119,15 +119,21 @@ pub(super) fn restrict(
     Some(present.st_mode)
 }
 
-/// Gives a new file the permissions of the one that it replaces, and its owner and group if the user may.
-pub(super) fn take_over(dest: BorrowedFd<'_>, replaced: &Stat) -> Result<(), Errno> {
+/// Gives a new file the permissions and the ACL of the one that it replaces, and its owner and group if the user may.
+pub(super) fn take_over(
+    dest: BorrowedFd<'_>,
+    replaced: &Stat,
+    at: At<'_>,
+) -> Result<(), InodeError> {
     let dest = Inode::Opened(dest);
     let (user, group) = (replaced.st_uid, replaced.st_gid);
     // cp keeps them without being asked, so a failure is not reported.
     let _ = dest
         .set_owner(Some(user), group)
         .or_else(|_| dest.set_owner(None, group));
-    dest.set_mode(replaced.st_mode & 0o777)
+    let acl = PathOnly::find(at)?.inode().xattr(sys::ACCESS_ACL).ok();
+    let mode = replaced.st_mode & 0o777;
+    xattrs::set_access(&dest, mode, acl.as_deref(), DestAcl::Absent)
 }
 
 /// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
@@ -448,6 +454,7 @@ pub(super) fn transfer(
                 let last = policy.last_directory_mode(mode, present.st_mode, origin);
                 last.or_else(|| mode::of_unfilled_directory(present.st_mode, origin))
             }
+            FileType::RegularFile => policy.last_mode(stat.st_mode, origin),
             // As in cp, a special file keeps the special bits that it was created with.
             _ => policy
                 .last_mode(stat.st_mode, origin)

@@ -216,9 +216,13 @@ fn open_replacing<'c>(
     let (fd, name) = naming::create_beside(ctx, entry, mode).map_err(failed)?;
     let mut dest = OpenDest::new_file(fd, Naming::WhenComplete);
     if is_file {
-        if let Err(errno) = attributes::take_over(dest.fd.as_fd(), &present) {
+        let replaced = At {
+            symlinks,
+            ..entry.dest_at()
+        };
+        if let Err(error) = attributes::take_over(dest.fd.as_fd(), &present, replaced) {
             naming::remove_hidden(entry, &name, dest.fd.as_fd());
-            return Err(failed(errno));
+            return Err(failed(error.errno()));
         }
         attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
         dest.origin = Origin::Existing;
