@@ -1,6 +1,11 @@
 //! `--resume`: an interrupted copy goes on.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, lchown},
+    path::Path,
+    time::Duration,
+};
 
 use testkit::{
     probe::is_root,
@@ -63,6 +68,42 @@ fn keeps_what_is_complete_and_copies_the_rest() {
     tree.file("d/a", "longer").mtime(AT);
     succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
     let all = Attributes::ALL - Attributes::ATIME;
+    let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
+    let difference = source.diff(&dest);
+    assert!(difference.is_empty(), "{difference}");
+}
+
+#[test]
+fn what_is_kept_gets_the_mode_and_the_owner_of_its_source() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    tree.file("s/program", "1").mode(0o644).mtime(AT);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    let kept = |name: &str| inode(scratch.path().join("d").join(name));
+    let before = ["a", "fifo", "link", "program"].map(kept);
+    if is_root() {
+        for name in ["s/a", "s/fifo", "s/link", "s/program"] {
+            lchown(scratch.path().join(name), Some(1), Some(2)).unwrap();
+        }
+    }
+    tree.select("s/a").mode(0o4600);
+    tree.select("s/fifo").mode(0o640);
+    tree.select("s/program").mode(0o711);
+    // Another user may have written a file that is to run with the rights of its owner.
+    tree.file("d/a", "x").mtime(AT);
+    let run = Run::new(CPZ).args(["-aT", "--resume", "--dry-run", "s", "d"]);
+    run.current_dir(&scratch).output().assert_success();
+    let program = fs::metadata(scratch.path().join("d/program")).unwrap();
+    assert_eq!(program.mode() & 0o7777, 0o644, "a dry run has set a mode");
+    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
+    assert_eq!(["a", "fifo", "link", "program"].map(kept), before);
+    let trusted = if is_root() { "1" } else { "x" };
+    assert_eq!(
+        fs::read_to_string(scratch.path().join("d/a")).unwrap(),
+        trusted
+    );
+    let all = Attributes::ALL - Attributes::ATIME - Attributes::CONTENT;
     let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
     let difference = source.diff(&dest);
     assert!(difference.is_empty(), "{difference}");

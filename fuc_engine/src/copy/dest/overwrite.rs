@@ -15,7 +15,8 @@ use crate::copy::decide::clear::{links_at_dest, obstacle};
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::facts::{DestState, Entry, Facts, FileId, FileTime, Symlinks};
-use crate::copy::{collisions, look};
+use crate::copy::options::Replace;
+use crate::copy::{collisions, look, make};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::{Answer, Question};
@@ -47,6 +48,7 @@ pub(in crate::copy) fn decide(
 ) -> Result<ControlFlow<Unreplaced, Found>, Failure> {
     let policy = &ctx.policy;
     let treatment = ctx.treatment(entry);
+    let gets_rights = |dest: &Stat| gets_rights(ctx, source, dest);
     let source = &Facts::of(source);
     let symlinks = policy.symlinks_of_dest(source, treatment);
     let dest = match look::at_dest(ctx, entry, symlinks) {
@@ -87,6 +89,9 @@ pub(in crate::copy) fn decide(
             return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
         }
         Overwrite::Proceed => return Ok(ControlFlow::Continue(Found::File(dest))),
+        Overwrite::Adopt if gets_rights(&dest) => {
+            return Ok(ControlFlow::Continue(Found::File(dest)));
+        }
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
@@ -97,6 +102,18 @@ pub(in crate::copy) fn decide(
         Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
     };
     Ok(ControlFlow::Break(kept))
+}
+
+/// Returns `true` if a file that is kept would get the rights of another user. That user may have written its content, so
+/// it is copied again.
+fn gets_rights(ctx: &Context<'_>, source: &Stat, dest: &Stat) -> bool {
+    let options = ctx.policy.options;
+    options.rules.replace == Replace::Changed
+        && options.preserve.ownership
+        && ctx.policy.user == 0
+        && sys::is_regular(source)
+        && source.st_mode & 0o6000 != 0
+        && make::has_other_owner(source, dest)
 }
 
 /// Fails if the dest can never be replaced by the content of the source: it is the same file, a

@@ -17,11 +17,11 @@ use super::attributes::{self, PathOnly, Role};
 use super::changes::New;
 use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
-use super::decide::mode::{self, Origin};
+use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::backup::BackupNumbers;
 use super::dest::{Cleared, clear_dest, decide};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
-use super::options::LinkKind;
+use super::options::{LinkKind, ModePolicy};
 use super::{diagnose, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -153,14 +153,56 @@ fn set_attributes(
     entry: &Entry<'_>,
     source: &PathOnly<'_>,
 ) -> Result<(), Failure> {
-    let unseen = |errno| ctx.making_failure(entry, Operation::Stat, errno);
-    let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
-    let (policy, origin) = (&ctx.policy, Origin::Created);
-    let acl = ctx.inherited_acl(entry);
-    let set = attributes::transfer(policy, source, &dest, origin, acl, Role::Copy);
-    let set = set.map_err(unseen)?;
+    let dest = PathOnly::find(entry.dest_at());
+    let dest = dest.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
+    transfer(ctx, entry, [source, &dest], Origin::Created)
+}
+
+fn transfer(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    [source, dest]: [&PathOnly<'_>; 2],
+    origin: Origin,
+) -> Result<(), Failure> {
+    let acl = match origin {
+        Origin::Created => ctx.inherited_acl(entry),
+        Origin::Existing => DestAcl::Possible,
+    };
+    let set = attributes::transfer(&ctx.policy, source, dest, origin, acl, Role::Copy);
+    let set = set.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
+}
+
+/// Gives a dest that is kept the attributes of its source, if mode or owner differ. Both were seen before.
+pub(super) fn update_attributes(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: &Stat,
+    dest: &Stat,
+) -> Result<(), Failure> {
+    let preserve = &ctx.policy.options.preserve;
+    let has_other_mode = preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode;
+    if !has_other_mode && !(preserve.ownership && has_other_owner(source, dest)) {
+        return Ok(());
+    }
+    let hold =
+        |at| PathOnly::find(at).map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno));
+    let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
+    // A link may lead to the dest, or another process has replaced one of them.
+    let are_same = [(from.stat(), source), (to.stat(), dest)]
+        .iter()
+        .all(|(held, seen)| FileId::of(held) == FileId::of(seen));
+    match are_same {
+        true => ctx
+            .changes
+            .really(|| transfer(ctx, entry, [&from, &to], Origin::Existing)),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
+    (source.st_uid, source.st_gid) != (dest.st_uid, dest.st_gid)
 }
 
 /// Makes a copy of a link, unless the dest is another name of it.

@@ -182,6 +182,9 @@ impl<'a> EntryCopy<'_, 'a> {
             if making::adopt(self, source, dest, worker)? == Adopted::Waiting {
                 return Ok(Processed::Handled);
             }
+            if is_resumed {
+                make::update_attributes(ctx, entry, source, dest)?;
+            }
             if is_resumed && sys::is_regular(source) {
                 durable::kept(ctx, entry)?;
                 verifying::add(run, entry, source, worker);
