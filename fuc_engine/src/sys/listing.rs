@@ -52,19 +52,6 @@ impl Listing {
         }
     }
 
-    /// Replaces the content by those `entries` of another listing that have not been returned yet.
-    pub(crate) fn take_rest(&mut self, entries: &Entries<'_>) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(entries.rest);
-    }
-
-    /// Returns a listing of those `entries` of this listing that have not been returned yet.
-    pub(crate) fn rest(&self, entries: &Entries<'_>) -> Self {
-        Self {
-            bytes: entries.rest.to_vec(),
-        }
-    }
-
     /// Replaces the content by these entries. No name may be longer than 65,000 bytes.
     pub(crate) fn refill<'e>(&mut self, entries: impl Iterator<Item = Entry<'e>>) {
         self.bytes.clear();
@@ -90,11 +77,6 @@ impl Listing {
     /// Returns how many bytes the entries take.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
-    }
-
-    /// Adds all entries of `other`.
-    pub(crate) fn append(&mut self, other: &Self) {
-        self.bytes.extend_from_slice(&other.bytes);
     }
 
     /// Removes the entries for which `decide` returns `None`. The others get the kind and the mark that it returns.
@@ -206,13 +188,21 @@ impl<'a> Entries<'a> {
 }
 
 impl Entries<'_> {
+    /// Returns a listing of the entries that have not been returned yet, without the room of a buffer.
+    pub(crate) fn to_listing(&self) -> Listing {
+        Listing {
+            bytes: self.rest.to_vec(),
+        }
+    }
+
     /// Returns the first half and moves the rest to `second`. A single entry stays in the first half.
     pub(crate) fn halve(self, second: &mut Listing) -> Self {
         let count = self.clone().count();
         let mut left = self.clone();
         left.by_ref().take(count.div_ceil(2)).for_each(drop);
         let (first, left) = self.rest.split_at(self.rest.len() - left.rest.len());
-        second.take_rest(&Entries { rest: left });
+        second.bytes.clear();
+        second.bytes.extend_from_slice(left);
         Entries { rest: first }
     }
 }
@@ -287,13 +277,11 @@ mod tests {
         assert!(listing.fill(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
-        let mut rest = listing.rest(&entries);
+        let rest = entries.to_listing();
         assert_eq!(rest.entries().count(), 2);
         assert!(rest.entries().all(|entry| entry.name != first));
-        rest.append(&listing);
-        assert_eq!(rest.entries().count(), 5);
         entries.by_ref().for_each(drop);
-        assert!(listing.rest(&entries).is_empty());
+        assert!(entries.to_listing().is_empty());
     }
 
     #[test]

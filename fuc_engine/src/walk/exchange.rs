@@ -335,7 +335,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                 Task::Batch { node, listing } => all.push(Names {
                     parent: node,
                     // The names only, without the room of a buffer.
-                    entries: listing.rest(&listing.entries()),
+                    entries: listing.entries().to_listing(),
                     home: None,
                     tasks: 1,
                 }),

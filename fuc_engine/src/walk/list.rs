@@ -24,7 +24,7 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::share::{queue_rest, share, share_half, wants_entries};
+use super::share::{batch, queue_rest, share, share_half, wants_entries};
 use super::tuning::{
     CHECKPOINT_ENTRIES, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, are_many_children, tuning,
     zones,
@@ -40,7 +40,7 @@ use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 struct Processed {
     /// Number of tasks that were queued.
     queued: usize,
-    /// `true` if a slow entry was queued, and the entries after it wait below it.
+    /// `true` if an entry was queued that the entries after it wait for.
     is_interrupted: bool,
 }
 
@@ -133,14 +133,43 @@ fn list_into<V: Visitor>(
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
         queued += processed.queued;
+        if processed.is_interrupted && visitor.settings().is_in_order {
+            return pause_in_order(visitor, buffer, node, &dirs, dir, worker);
+        }
         let is_enough = are_many_children(queued, || worker.active_workers());
         if (is_enough || processed.is_interrupted)
             && let Some(position) = lend_position(visitor, dir)
         {
-            let node = NodeOf::<V>::clone(node);
-            let position = position.into();
-            worker.push(Task::Resume { node, position }, When::AfterOwn);
-            return Ok(Listed::Paused);
+            return Ok(pause(node, position, worker));
+        }
+    }
+    Ok(Listed::ToTheEnd)
+}
+
+/// Lets the rest of a listing wait below all that the running task has queued.
+fn pause<V: Visitor>(node: &NodeOf<V>, position: Fd, worker: &mut Walker<'_, '_, V>) -> Listed {
+    let node = NodeOf::<V>::clone(node);
+    let position = position.into();
+    worker.push(Task::Resume { node, position }, When::AfterOwn);
+    Listed::Paused
+}
+
+/// Does the same in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be
+/// kept. Reads all buffers if none can be.
+#[cold]
+fn pause_in_order<V: Visitor>(
+    visitor: &V,
+    buffer: &mut Listing,
+    node: &NodeOf<V>,
+    dirs: &V::Open<'_>,
+    dir: BorrowedFd<'_>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Result<Listed, Errno> {
+    while buffer.fill(dir)? {
+        filtered::retain(visitor, buffer, node, dirs.source());
+        worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
+        if let Some(position) = lend_position(visitor, dir) {
+            return Ok(pause(node, position, worker));
         }
     }
     Ok(Listed::ToTheEnd)
@@ -166,7 +195,7 @@ fn offer_rest<V: Visitor>(
 }
 
 /// Duplicates `dir` for a task that continues its listing, if a descriptor can be lent.
-pub(super) fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Option<Fd> {
+fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Option<Fd> {
     let descriptors = visitor.descriptors();
     if !descriptors.lend(1) {
         return None;
@@ -215,7 +244,7 @@ fn process<V: Visitor>(
         let visit = visitor.visit(node, dirs, entry, worker);
         if visit != Visit::Done {
             queued += 1;
-            if visit == Visit::QueuedSlow {
+            if visit == Visit::QueuedSlow || visitor.settings().is_in_order {
                 visitor.report().throttle();
                 queued += queue_rest(visitor, entries, node, worker);
                 return Processed {
@@ -242,6 +271,10 @@ fn process<V: Visitor>(
             break;
         }
         let per_entry = worker.scratch.note_pace(time, throttled);
+        if visitor.settings().is_in_order {
+            // The user may take long to answer the next question and watch the progress.
+            worker.scratch.note_slow(per_entry);
+        }
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
         if is_wanted && per_entry >= share_from(visitor, worker)
             // Nothing is measured if only one worker is allowed.
@@ -289,7 +322,7 @@ fn look_ahead<'a, V: Visitor>(
 
 /// Returns `true` if two workers may be faster than one in the same directory.
 fn may_share<V: Visitor>(visitor: &V) -> bool {
-    tuning(visitor).share_from < Duration::MAX
+    !visitor.settings().is_alone() && tuning(visitor).share_from < Duration::MAX
 }
 
 /// Returns the time per entry from which another worker gets half of the rest of a listing. The tuning is known if a

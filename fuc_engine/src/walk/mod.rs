@@ -16,9 +16,8 @@
 //!
 //! If another worker is in the same zone, a directory that was opened waits as a `List` task.
 //!
-//! If the user must be asked in the order of the listing, [`in_order`] visits the
-//! entries one after the other. The rest of a listing then waits as a task
-//! (`Remainder`) until the subdirectory before it is done.
+//! If the user must be asked in the order of the listing, it pauses at each subdirectory. Its rest then waits below the
+//! subdirectory, as a `Batch` and perhaps a `Resume`.
 //!
 //! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
 //! task climbs from those that another engine has finished; see [`exchange`] and [`borrowing`].
@@ -35,7 +34,6 @@
 //! | `sharing` | running a job, alone or together with other engines |
 //! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
-//! | `in_order` | listing and visiting in order |
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -52,7 +50,6 @@ use crate::sched::{Job, Limits, Thieves, When, Worker};
 use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
 use exchange::{Kept, Names};
-use in_order::Remainder;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
@@ -66,7 +63,6 @@ pub(crate) use tuning::{Settings, Tuning, tuning};
 mod borrowing;
 mod exchange;
 mod filtered;
-mod in_order;
 mod list;
 mod open_dirs;
 mod share;
@@ -190,11 +186,6 @@ pub(crate) enum Task<V: Visitor> {
     Resume { node: NodeOf<V>, position: SharedFd },
     /// Process a part of a listing.
     Batch { node: NodeOf<V>, listing: Listing },
-    /// Continue a listing in order.
-    Remainder {
-        node: NodeOf<V>,
-        remainder: Remainder,
-    },
     /// Process names of another engine, or copy a range of its file.
     Stolen(Box<Stolen>),
     /// Go on with entries that come back from another engine.
@@ -389,10 +380,6 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
             Some(node)
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
-        Task::Remainder { node, remainder } => {
-            remainder.skip(visitor);
-            Some(node)
-        }
         Task::Stolen(stolen) => {
             if let Some(sharer) = visitor.sharer() {
                 borrowing::skip_stolen(sharer, *stolen);
@@ -440,10 +427,7 @@ impl<V: Visitor> Job for V {
         match task {
             Task::Enter { place, purpose } => {
                 if let Some(node) = enter_filtered(self, place, purpose, worker) {
-                    match self.settings().is_in_order {
-                        true => in_order::list(self, node, None, worker),
-                        false => list::begin(self, node, worker),
-                    }
+                    list::begin(self, node, worker);
                 }
             }
             Task::List { node } => list::begin(self, node, worker),
@@ -452,9 +436,6 @@ impl<V: Visitor> Job for V {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => list::process_batch(self, node, listing, worker),
-            Task::Remainder { node, remainder } => {
-                in_order::list(self, node, Some(remainder), worker);
-            }
             Task::Stolen(stolen) => {
                 if let Some(sharer) = self.sharer() {
                     borrowing::begin(self, sharer, stolen, worker);
@@ -498,7 +479,6 @@ impl<V: Visitor> Job for V {
             Task::List { node } => node.dir.slot(Side::Source).is_open(),
             Task::Resume { .. }
             | Task::Batch { .. }
-            | Task::Remainder { .. }
             | Task::Stolen(_)
             | Task::Returned { .. }
             | Task::Own(_) => true,

@@ -29,13 +29,14 @@ pub(super) fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
     worker.has_idle_worker() && worker.queued_tasks() == 0
 }
 
-fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
+/// Returns a task for `listing`.
+pub(super) fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
     node.retain();
     let node = NodeOf::<V>::clone(node);
     Task::Batch { node, listing }
 }
 
-/// Queues `entries`, if there are any, below the task of a slow entry. Other workers get them at its next
+/// Queues `entries`, if there are any, below the task of the entry before. Other workers get them at its next
 /// checkpoint. If none has been started, and a second worker pays, one gets the slow entry at once. Returns the number of
 /// tasks queued.
 #[cold]
@@ -47,12 +48,10 @@ pub(super) fn queue_rest<V: Visitor>(
 ) -> usize {
     let has_entries = entries.clone().next().is_some();
     if has_entries {
-        let mut rest = worker.scratch.buffer();
-        rest.take_rest(&entries);
-        worker.push(batch(rest, node), When::AfterNewest);
+        worker.push(batch(entries.to_listing(), node), When::AfterNewest);
     }
     // Within XFS, a large file is usually cloned in no time.
-    if worker.is_at_start() && tuning(visitor).groups.is_none() {
+    if worker.is_at_start() && !visitor.settings().is_alone() && tuning(visitor).groups.is_none() {
         worker.expect_slow_work();
     }
     usize::from(has_entries)
