@@ -14,9 +14,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::node::{Consent, Name, RemoveNode};
+use super::node::{Consent, DECLINED, KEPT, Name, RemoveNode};
 use super::options::Ask;
-use super::prompt::{self, DirContent, Inquiry, Prompt, Protection, QuestionRules, Step};
+use super::prompt::{self, DirContent, Inquiry, Prompt, Protection, Step};
 use crate::observer::{Answer, Kind};
 use crate::sys::{self, Symlinks};
 
@@ -80,10 +80,10 @@ pub(super) fn ask_about_operand(
 
 /// Asks about an operand that is a directory and must be empty.
 pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
-    let policy = QuestionRules::of(context.options);
     let access = protection_of(context, context.base, name.name, FileType::Directory);
-    let prompt = access
-        .map(|access| prompt::before_removing_empty(policy, access, || content_of(context, name)));
+    let prompt = access.map(|access| {
+        prompt::before_removing_empty(context.options, access, || content_of(context, name))
+    });
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
@@ -94,12 +94,11 @@ pub(super) fn ask_to_enter(
     name: Name<'_>,
     dir: BorrowedFd<'_>,
 ) -> Option<Consent> {
-    let policy = QuestionRules::of(context.options);
     let access = context.at(name, |parent, name| {
         protection_of(context, parent, name, FileType::Directory)
     });
-    let prompt =
-        access.map(|access| prompt::before_entering(policy, access, || content(context, dir)));
+    let prompt = access
+        .map(|access| prompt::before_entering(context.options, access, || content(context, dir)));
     let consent = match prompt {
         Ok(Prompt::Ask(Inquiry {
             step: Step::Remove, ..
@@ -129,12 +128,11 @@ pub(super) fn prompt_to_try_unread(
     if !context.asks {
         return Ok(Prompt::Proceed);
     }
-    let policy = QuestionRules::of(context.options);
     let access = context.at(name, |dir, name| {
         sys::stat(dir, name, Symlinks::NoFollow)?;
         protection_of(context, dir, name, FileType::Directory)
     })?;
-    Ok(prompt::before_trying_unread(policy, access, errno))
+    Ok(prompt::before_trying_unread(context.options, access, errno))
 }
 
 /// Asks whether the directory of `node`, which is empty by now, may be
@@ -174,7 +172,7 @@ fn prompt_to_remove(
     let seen = looks_first.then(stat).transpose()?;
     let kind = seen.as_ref().map_or(listed, sys::file_type);
     let access = protection_of(context, dir, name, kind)?;
-    prompt::before_removing(QuestionRules::of(context.options), access, || {
+    prompt::before_removing(context.options, access, || {
         Ok(kind_of(&seen.map_or_else(stat, Ok)?))
     })
 }
@@ -212,8 +210,8 @@ pub(super) fn ask_and_apply(
     };
     match (answer, if_left) {
         (Answer::Yes, _) => {}
-        (Answer::No, IfLeft::KeepAncestors) => name.keep(),
-        (Answer::No, IfLeft::TryParent) => name.mark_declined(),
+        (Answer::No, IfLeft::KeepAncestors) => name.mark(KEPT),
+        (Answer::No, IfLeft::TryParent) => name.mark(DECLINED),
     }
     answer
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 use super::lock::Unlocking;
-use super::node::{Name, Parent, RemoveDir, RemoveNode, RemovePlace};
+use super::node::{KEPT, Name, Parent, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
 use super::options::{Ask, RemoveOp, Scope};
 use super::remover::{Remover, trimmed};
 use crate::descriptors::{Descriptors, Roots};
@@ -102,7 +102,7 @@ impl RemoveContext<'_> {
     /// Reports that a name other than a directory is gone.
     #[inline]
     pub(super) fn removed(&self, name: Name<'_>) {
-        name.mark_removed();
+        name.mark(SHRUNK);
         if self.report.wants_events() {
             // A call that takes the whole name would make the compiler store each name in memory.
             match name.parent {
@@ -127,7 +127,7 @@ impl RemoveContext<'_> {
     /// Reports that a directory is gone.
     #[inline]
     pub(super) fn removed_directory(&self, name: Name<'_>) {
-        name.mark_removed();
+        name.mark(SHRUNK);
         if self.report.wants_events() {
             let Name { parent, name } = name;
             self.emit_removed_directory(Name { parent, name });
@@ -143,7 +143,7 @@ impl RemoveContext<'_> {
     /// if the error is [ignorable](Self::is_ignorable).
     pub(super) fn fail_and_keep(&self, name: Name<'_>, errno: Errno) {
         if !self.is_ignorable(name, errno) {
-            name.keep();
+            name.mark(KEPT);
             self.report(name, errno);
         }
     }

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::asking::{self, IfLeft};
 use super::context::RemoveContext;
 use super::guards::Safeguards;
-use super::node::{Consent, Name, RemoveNode, RemovePlace};
+use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
 use super::prompt::Prompt;
 use super::room;
 use super::unlock::{self, Unlocked};
@@ -33,114 +33,160 @@ pub(super) enum Entered {
     Replaced,
 }
 
-/// Opens a directory and decides whether it is entered.
-pub(super) fn enter(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-) -> Entered {
-    let name = Name::of(place);
-    if place.parent.is_some()
-        && context.looks_at_entries
-        && context.at(name, |dir, name| Ok(context.remover.is_gone(dir, name))) == Ok(true)
-    {
-        return Entered::Left;
-    }
-    match context.open(name) {
-        Ok(dir) => enter_open(context, guards, place, purpose, dir),
-        Err(errno) => enter_unopened(context, guards, place, purpose, errno),
-    }
+/// A directory that the run comes to.
+#[derive(Clone, Copy)]
+pub(super) struct Entering<'a> {
+    pub(super) context: &'a RemoveContext<'a>,
+    pub(super) guards: &'a Safeguards,
+    pub(super) place: &'a RemovePlace,
+    pub(super) purpose: Purpose,
 }
 
-/// Deals with a directory that could not be opened.
-#[cold]
-fn enter_unopened(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-    errno: Errno,
-) -> Entered {
-    let (name, stays) = (Name::of(place), context.stays(place));
-    if !stays && purpose != Purpose::ProcessEntries {
-        return remove_unopened(context, guards, place, purpose, errno);
+impl Entering<'_> {
+    /// Opens the directory and decides whether it is entered.
+    pub(super) fn enter(self) -> Entered {
+        let Self { context, place, .. } = self;
+        let name = Name::of(place);
+        if place.parent.is_some()
+            && context.looks_at_entries
+            && context.at(name, |dir, name| Ok(context.remover.is_gone(dir, name))) == Ok(true)
+        {
+            return Entered::Left;
+        }
+        match context.open(name) {
+            Ok(dir) => self.enter_open(dir),
+            Err(errno) => self.enter_unopened(errno),
+        }
     }
-    match unlock::open(context, place, errno) {
-        Some(dir) => enter_open(context, guards, place, purpose, dir),
-        None if stays => left(context, name, errno),
-        None => leave_unread(context, name, errno),
-    }
-}
 
-/// Enters a directory that is open, unless it stays.
-#[inline(always)]
-fn enter_open(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-    dir: Fd,
-) -> Entered {
-    match decide(context, guards, place, purpose, dir.as_fd()) {
-        Ok(consent) => Entered::Open(dir, consent),
-        Err(entered) => {
-            if let Some(unlocked) = Unlocked::of(context, dir) {
-                unlocked.restore();
+    /// Deals with a directory that could not be opened.
+    #[cold]
+    fn enter_unopened(self, errno: Errno) -> Entered {
+        let Self { context, place, .. } = self;
+        let (name, stays) = (Name::of(place), context.stays(place));
+        if !stays && self.purpose != Purpose::ProcessEntries {
+            return self.remove_unopened(errno);
+        }
+        match unlock::open(context, place, errno) {
+            Some(dir) => self.enter_open(dir),
+            None if stays => left(context, name, errno),
+            None => leave_unread(context, name, errno),
+        }
+    }
+
+    /// Enters a directory that is open, unless it stays.
+    #[inline(always)]
+    fn enter_open(self, dir: Fd) -> Entered {
+        match self.decide(dir.as_fd()) {
+            Ok(consent) => Entered::Open(dir, consent),
+            Err(entered) => {
+                if let Some(unlocked) = Unlocked::of(self.context, dir) {
+                    unlocked.restore();
+                }
+                entered
             }
-            entered
         }
     }
-}
 
-/// Decides whether the directory at `place`, open as `dir`, is entered. If not, returns what became of it.
-#[inline(always)]
-fn decide(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-    dir: BorrowedFd<'_>,
-) -> Result<Consent, Entered> {
-    let name = Name::of(place);
-    if place.parent.is_none()
-        && let Err(obstacle) = guards.check_operand(context, dir)
-    {
-        obstacle.report(context, name);
-        return Err(Entered::Left);
-    }
-    let consent = match (context.asks, purpose) {
-        (false, _) => Consent::ToRemove,
-        // The caller has named this directory to empty it.
-        (true, Purpose::Process { pass: 0 }) if context.stays(place) => Consent::ToEnter,
-        (true, Purpose::Process { pass: 0 }) => {
-            asking::ask_to_enter(context, name, dir).ok_or(Entered::Left)?
+    /// Decides whether the directory, open as `dir`, is entered. If not, returns what became of it.
+    #[inline(always)]
+    fn decide(self, dir: BorrowedFd<'_>) -> Result<Consent, Entered> {
+        let Self {
+            context,
+            guards,
+            place,
+            purpose,
+        } = self;
+        let name = Name::of(place);
+        if place.parent.is_none()
+            && let Err(obstacle) = guards.check_operand(context, dir)
+        {
+            obstacle.report(context, name);
+            return Err(Entered::Left);
         }
-        // The user has already allowed this directory to be entered, or is asked only about its entries.
-        (true, _) => Consent::ToEnter,
-    };
-    if !context.options.one_file_system {
-        return Ok(consent);
-    }
-    Err(match guards.is_on_other_filesystem(place.operand, dir) {
-        Ok(false) => return Ok(consent),
-        // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
-        // not a mount point.
-        Ok(true) if context.asks && consent == Consent::ToRemove => match remove(context, name) {
-            Ok(removed) => removed,
+        let consent = match (context.asks, purpose) {
+            (false, _) => Consent::ToRemove,
+            // The caller has named this directory to empty it.
+            (true, Purpose::Process { pass: 0 }) if context.stays(place) => Consent::ToEnter,
+            (true, Purpose::Process { pass: 0 }) => {
+                asking::ask_to_enter(context, name, dir).ok_or(Entered::Left)?
+            }
+            // The user has already allowed this directory to be entered, or is asked only about its entries.
+            (true, _) => Consent::ToEnter,
+        };
+        if !context.options.one_file_system {
+            return Ok(consent);
+        }
+        Err(match guards.is_on_other_filesystem(place.operand, dir) {
+            Ok(false) => return Ok(consent),
+            // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
+            // not a mount point.
+            Ok(true) if context.asks && consent == Consent::ToRemove => {
+                remove(context, name).unwrap_or_else(|errno| left(context, name, errno))
+            }
+            Ok(true) => skip_other_filesystem(context, name),
+            // The directory may be on another filesystem.
             Err(errno) => left(context, name, errno),
-        },
-        Ok(true) => skip_other_filesystem(context, name),
-        // The directory may be on another filesystem.
-        Err(errno) => left(context, name, errno),
-    })
+        })
+    }
+
+    /// Tries the removal of a directory that could not be opened because of `errno`, unless it was replaced.
+    fn remove_unopened(self, errno: Errno) -> Entered {
+        let Self { context, place, .. } = self;
+        let name = Name::of(place);
+        if place.parent.is_none()
+            && let Err(obstacle) = self.guards.check_unopened(context, name)
+        {
+            obstacle.report(context, name);
+            return Entered::Left;
+        }
+        // A filesystem may say this about a directory, too.
+        let is_replaced = matches!(errno, Errno::NOTDIR | Errno::LOOP)
+            && !context
+                .look(name)
+                .is_ok_and(|stat| sys::is_directory(&stat));
+        match is_replaced {
+            true => Entered::Replaced,
+            false => self.remove_unread(errno),
+        }
+    }
+
+    /// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
+    fn remove_unread(self, unread: Errno) -> Entered {
+        let Self { context, place, .. } = self;
+        let name = Name::of(place);
+        let prompt = asking::prompt_to_try_unread(context, name, unread);
+        if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
+        {
+            let mount = context.at(name, Mount::of);
+            match mount.map(|mount| self.guards.is_other_mount(place.operand, mount)) {
+                Ok(false) => {}
+                Ok(true) => return skip_other_filesystem(context, name),
+                Err(errno) => return left(context, name, errno),
+            }
+        }
+        if asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) == Answer::No {
+            return Entered::Left;
+        }
+        match remove(context, name) {
+            Ok(removed) => removed,
+            Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
+            Err(errno) => {
+                let reason = reason_to_stay(unread, errno);
+                match unlock::open(context, place, reason) {
+                    Some(dir) => self.enter_open(dir),
+                    None => left(context, name, reason),
+                }
+            }
+        }
+    }
 }
 
 /// Reports that a directory, which would have stayed, could not be opened.
 #[cold]
 fn leave_unread(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
     if !context.is_ignorable(name, errno) {
-        name.keep();
+        name.mark(KEPT);
         let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
         context.fail(name, error);
     }
@@ -148,7 +194,7 @@ fn leave_unread(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> En
 }
 
 fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    name.keep();
+    name.mark(KEPT);
     context.refuse(name, Refusal::OtherFilesystem);
     Entered::Left
 }
@@ -173,68 +219,6 @@ pub(super) fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) ->
     Entered::Left
 }
 
-/// Tries the removal of a directory that could not be opened because of `errno`, unless it was replaced.
-fn remove_unopened(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-    errno: Errno,
-) -> Entered {
-    let name = Name::of(place);
-    if place.parent.is_none()
-        && let Err(obstacle) = guards.check_unopened(context, name)
-    {
-        obstacle.report(context, name);
-        return Entered::Left;
-    }
-    match errno {
-        // A filesystem may say this about a directory, too.
-        Errno::NOTDIR | Errno::LOOP
-            if !context
-                .look(name)
-                .is_ok_and(|stat| sys::is_directory(&stat)) =>
-        {
-            Entered::Replaced
-        }
-        errno => remove_unread(context, guards, place, purpose, errno),
-    }
-}
-
-/// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
-fn remove_unread(
-    context: &RemoveContext<'_>,
-    guards: &Safeguards,
-    place: &RemovePlace,
-    purpose: Purpose,
-    unread: Errno,
-) -> Entered {
-    let name = Name::of(place);
-    let prompt = asking::prompt_to_try_unread(context, name, unread);
-    if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_))) {
-        let mount = context.at(name, Mount::of);
-        match mount.map(|mount| guards.is_other_mount(place.operand, mount)) {
-            Ok(false) => {}
-            Ok(true) => return skip_other_filesystem(context, name),
-            Err(errno) => return left(context, name, errno),
-        }
-    }
-    if asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) == Answer::No {
-        return Entered::Left;
-    }
-    match remove(context, name) {
-        Ok(removed) => removed,
-        Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
-        Err(errno) => {
-            let reason = reason_to_stay(unread, errno);
-            match unlock::open(context, place, reason) {
-                Some(dir) => enter_open(context, guards, place, purpose, dir),
-                None => left(context, name, reason),
-            }
-        }
-    }
-}
-
 /// Returns the error to report about a directory that could be neither read nor removed.
 fn reason_to_stay(unread: Errno, not_removed: Errno) -> Errno {
     match not_removed {
@@ -253,12 +237,14 @@ pub(super) fn remove_unlisted(
     unread: Errno,
 ) -> Result<(), Errno> {
     let state = &node.state;
-    let may_be_empty = !state.has_shrunk() && !state.is_kept() && !state.is_borrowed();
-    if !may_be_empty || context.looks_at_entries || context.stays(&node.place) {
+    if state.has(SHRUNK | STAYS | BORROWED)
+        || context.looks_at_entries
+        || context.stays(&node.place)
+    {
         return Err(unread);
     }
     match context.at(Name::of(&node.place), sys::remove_directory) {
-        Ok(()) => state.mark_gone(),
+        Ok(()) => state.mark(GONE),
         // The removal is tried again when the directory is finished, and may wait then.
         Err(errno) if room::is_needed(errno) => {}
         Err(errno) => return Err(reason_to_stay(unread, errno)),
@@ -306,7 +292,7 @@ pub(super) fn remove_emptied(
     descriptors.close(node, Side::Source);
     match dir {
         Ok(dir) => remove_unless_kept(context, node, dir.as_fd()),
-        Err(_) if node.state.is_kept() => Ok(Emptied::Kept),
+        Err(_) if node.state.has(STAYS) => Ok(Emptied::Kept),
         Err(errno) => Err(errno),
     }
 }
@@ -316,14 +302,14 @@ fn remove_unless_kept(
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Result<Emptied, Errno> {
-    if node.state.is_kept() {
+    if node.state.has(STAYS) {
         return Ok(Emptied::Kept);
     }
     if context.looks_at_entries && asking::ask_about_emptied(context, node, dir)? == Answer::No {
         return Ok(Emptied::Declined);
     }
     let remover = &context.remover;
-    if !node.state.is_gone()
+    if !node.state.has(GONE)
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
         unlock::retry(context, Name::of(&node.place), errno, |dir, name| {

@@ -18,32 +18,6 @@ use rustix::io::Errno;
 use super::options::{Ask, RemoveOp};
 use crate::observer::{Kind, Question, RemovalTarget};
 
-/// The options that decide about questions.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct QuestionRules {
-    ask: Ask,
-    empty_directories: bool,
-    unlock: bool,
-}
-
-impl QuestionRules {
-    pub(super) fn of(options: &RemoveOp<'_>) -> Self {
-        Self {
-            ask: options.ask,
-            empty_directories: options.empty_directories,
-            unlock: options.unlock,
-        }
-    }
-
-    fn is_question_due(self, access: Protection) -> bool {
-        match self.ask {
-            Ask::Never => false,
-            Ask::IfWriteProtected => access == Protection::WriteProtected,
-            Ask::Always => true,
-        }
-    }
-}
-
 /// The protection of a name by its mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Protection {
@@ -86,15 +60,17 @@ pub(super) enum Step {
     TryUnread,
 }
 
-impl Inquiry {
-    fn directory(step: Step, access: Protection) -> Self {
-        Self {
+impl Prompt {
+    fn about_directory(step: Step, access: Protection) -> Self {
+        Self::Ask(Inquiry {
             step,
             kind: Kind::Directory,
             access,
-        }
+        })
     }
+}
 
+impl Inquiry {
     pub(super) fn question<'a>(&self, path: &'a Path) -> Question<'a> {
         let target = RemovalTarget {
             path,
@@ -109,13 +85,21 @@ impl Inquiry {
     }
 }
 
+fn is_question_due(options: &RemoveOp<'_>, access: Protection) -> bool {
+    match options.ask {
+        Ask::Never => false,
+        Ask::IfWriteProtected => access == Protection::WriteProtected,
+        Ask::Always => true,
+    }
+}
+
 /// Decides about a name that one call removes: a file, or a directory that is empty.
 pub(super) fn before_removing(
-    policy: QuestionRules,
+    options: &RemoveOp<'_>,
     access: Protection,
     kind: impl FnOnce() -> Result<Kind, Errno>,
 ) -> Result<Prompt, Errno> {
-    if !policy.is_question_due(access) {
+    if !is_question_due(options, access) {
         return Ok(Prompt::Proceed);
     }
     Ok(Prompt::Ask(Inquiry {
@@ -127,51 +111,51 @@ pub(super) fn before_removing(
 
 /// Decides about a directory that is about to be entered.
 pub(super) fn before_entering(
-    policy: QuestionRules,
+    options: &RemoveOp<'_>,
     access: Protection,
     content: impl FnOnce() -> DirContent,
 ) -> Prompt {
-    if !policy.is_question_due(access) {
+    if !is_question_due(options, access) {
         return Prompt::Proceed;
     }
     match content() {
-        DirContent::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
-        DirContent::Something => Prompt::Ask(Inquiry::directory(Step::Enter, access)),
+        DirContent::Nothing => Prompt::about_directory(Step::Remove, access),
+        DirContent::Something => Prompt::about_directory(Step::Enter, access),
         DirContent::Unreadable(errno) => Prompt::Fail(errno),
     }
 }
 
 /// Decides about an operand that is a directory and must be empty.
 pub(super) fn before_removing_empty(
-    policy: QuestionRules,
+    options: &RemoveOp<'_>,
     access: Protection,
     content: impl FnOnce() -> DirContent,
 ) -> Prompt {
-    if !policy.is_question_due(access) {
+    if !is_question_due(options, access) {
         return Prompt::Proceed;
     }
     match content() {
-        DirContent::Nothing => Prompt::Ask(Inquiry::directory(Step::Remove, access)),
+        DirContent::Nothing => Prompt::about_directory(Step::Remove, access),
         // A question would be pointless. `rm` reports this error, and not ENOTEMPTY.
         DirContent::Something => Prompt::Fail(Errno::ISDIR),
-        DirContent::Unreadable(_) => Prompt::Ask(Inquiry::directory(Step::TryUnread, access)),
+        DirContent::Unreadable(_) => Prompt::about_directory(Step::TryUnread, access),
     }
 }
 
 /// Decides about a directory that could not be entered because of `errno`, but may be empty and thus removable.
 pub(super) fn before_trying_unread(
-    policy: QuestionRules,
+    options: &RemoveOp<'_>,
     access: Protection,
     errno: Errno,
 ) -> Prompt {
-    if !policy.is_question_due(access) {
+    if !is_question_due(options, access) {
         return Prompt::Proceed;
     }
-    if policy.empty_directories {
-        Prompt::Ask(Inquiry::directory(Step::Remove, access))
-    } else if policy.unlock {
+    if options.empty_directories {
+        Prompt::about_directory(Step::Remove, access)
+    } else if options.unlock {
         // If it has entries, it is unlocked, and the user is asked about these.
-        Prompt::Ask(Inquiry::directory(Step::TryUnread, access))
+        Prompt::about_directory(Step::TryUnread, access)
     } else {
         // The directory may have entries, and the user cannot be asked about these.
         Prompt::Fail(errno)
@@ -185,12 +169,8 @@ mod tests {
 
     const UNREADABLE: Errno = Errno::ACCESS;
 
-    fn policy(ask: Ask) -> QuestionRules {
-        QuestionRules {
-            ask,
-            empty_directories: false,
-            unlock: false,
-        }
+    fn policy(ask: Ask) -> RemoveOp<'static> {
+        RemoveOp::new().with(|options| options.ask = ask)
     }
 
     fn asked(prompt: Prompt) -> Option<Step> {
@@ -213,10 +193,10 @@ mod tests {
         ] {
             let row = format!("{ask:?}, {access:?}");
             let policy = policy(ask);
-            let removing = before_removing(policy, access, || Ok(Kind::File)).unwrap();
-            let entering = before_entering(policy, access, || DirContent::Something);
-            let trying = before_trying_unread(policy, access, UNREADABLE);
-            let empty = before_removing_empty(policy, access, || DirContent::Nothing);
+            let removing = before_removing(&policy, access, || Ok(Kind::File)).unwrap();
+            let entering = before_entering(&policy, access, || DirContent::Something);
+            let trying = before_trying_unread(&policy, access, UNREADABLE);
+            let empty = before_removing_empty(&policy, access, || DirContent::Nothing);
             assert_eq!(empty != Prompt::Proceed, is_due, "removing empty: {row}");
             assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
             assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
@@ -227,9 +207,9 @@ mod tests {
     #[test]
     fn nothing_is_looked_at_if_no_question_is_due() {
         let policy = policy(Ask::IfWriteProtected);
-        let removing = before_removing(policy, Writable, || panic!("looked at the name"));
+        let removing = before_removing(&policy, Writable, || panic!("looked at the name"));
         assert_eq!(removing, Ok(Prompt::Proceed));
-        let entering = before_entering(policy, Writable, || panic!("looked into the directory"));
+        let entering = before_entering(&policy, Writable, || panic!("looked into the directory"));
         assert_eq!(entering, Prompt::Proceed);
     }
 
@@ -239,54 +219,52 @@ mod tests {
             (DirContent::Nothing, Step::Remove),
             (DirContent::Something, Step::Enter),
         ] {
-            let prompt = before_entering(policy(Ask::Always), Writable, || content);
+            let prompt = before_entering(&policy(Ask::Always), Writable, || content);
             assert_eq!(asked(prompt), Some(expected), "{content:?}");
         }
         let unreadable = DirContent::Unreadable(UNREADABLE);
-        let prompt = before_entering(policy(Ask::Always), Writable, || unreadable);
+        let prompt = before_entering(&policy(Ask::Always), Writable, || unreadable);
         assert_eq!(prompt, Prompt::Fail(UNREADABLE));
     }
 
     #[test]
     fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty_or_is_unlocked() {
-        let ask = |step| Prompt::Ask(Inquiry::directory(step, WriteProtected));
+        let ask = |step| Prompt::about_directory(step, WriteProtected);
         for (empty_directories, unlock, expected) in [
             (false, false, Prompt::Fail(UNREADABLE)),
             (true, false, ask(Step::Remove)),
             (false, true, ask(Step::TryUnread)),
         ] {
-            let policy = QuestionRules {
-                ask: Ask::Always,
-                empty_directories,
-                unlock,
-            };
-            let prompt = before_trying_unread(policy, WriteProtected, UNREADABLE);
+            let mut policy = policy(Ask::Always);
+            policy.empty_directories = empty_directories;
+            policy.unlock = unlock;
+            let prompt = before_trying_unread(&policy, WriteProtected, UNREADABLE);
             assert_eq!(prompt, expected, "{empty_directories} {unlock}");
         }
     }
 
     #[test]
     fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
-        let ask = |step| Prompt::Ask(Inquiry::directory(step, Writable));
+        let ask = |step| Prompt::about_directory(step, Writable);
         for (content, expected) in [
             (DirContent::Nothing, ask(Step::Remove)),
             (DirContent::Something, Prompt::Fail(Errno::ISDIR)),
             (DirContent::Unreadable(UNREADABLE), ask(Step::TryUnread)),
         ] {
-            let prompt = before_removing_empty(policy(Ask::Always), Writable, || content);
+            let prompt = before_removing_empty(&policy(Ask::Always), Writable, || content);
             assert_eq!(prompt, expected, "{content:?}");
         }
     }
 
     #[test]
     fn a_name_that_cannot_be_looked_at_fails() {
-        let prompt = before_removing(policy(Ask::Always), Writable, || Err(Errno::NOENT));
+        let prompt = before_removing(&policy(Ask::Always), Writable, || Err(Errno::NOENT));
         assert_eq!(prompt, Err(Errno::NOENT));
     }
 
     #[test]
     fn a_question_shows_what_is_known_of_the_name() {
-        let prompt = before_removing(policy(Ask::Always), WriteProtected, || Ok(Kind::Fifo));
+        let prompt = before_removing(&policy(Ask::Always), WriteProtected, || Ok(Kind::Fifo));
         let Ok(Prompt::Ask(inquiry)) = prompt else {
             panic!("{prompt:?}");
         };

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::node::State;
+use super::node::{DECLINED, State};
 use crate::execution::Execution;
 use crate::hashing::HashSet;
 use crate::operand;
@@ -102,7 +102,7 @@ impl Remover {
             Self::Real => sys::remove_directory(dir, name),
             Self::Planned(plan) => {
                 check_directory_name(dir, name)?;
-                match state.is_declined() {
+                match state.has(DECLINED) {
                     true => check_removing_filled(dir, name),
                     false => plan.remove(dir, name),
                 }

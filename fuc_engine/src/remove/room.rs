@@ -26,7 +26,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::node::{Name, RemovePlace};
+use super::node::{KEPT, Name, RemovePlace};
 use crate::report::Counted;
 use crate::sync::lock;
 use crate::sys;
@@ -135,7 +135,7 @@ fn try_again(
 ) -> Option<Waiting> {
     let name = Name::of(&waiting.place);
     if context.report.must_stop() {
-        name.keep();
+        name.mark(KEPT);
         done(waiting.place, None);
         return None;
     }

@@ -16,7 +16,9 @@ use super::asking::{self, Asked};
 use super::context::RemoveContext;
 use super::directory::{self, Entered};
 use super::guards::Safeguards;
-use super::node::{Name, RemoveDir, RemoveNode, RemovePlace, State};
+use super::node::{
+    INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK, State,
+};
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::room::{self, Waiting, WaitingList};
@@ -154,10 +156,10 @@ impl<'a> Removal<'a> {
     fn may_have_more(&self, node: &RemoveNode) -> bool {
         let (context, state) = (&self.context, &node.state);
         // Another listing would meet the same names again.
-        if context.remover.leaves_names() || !state.has_shrunk() || state.is_incomplete() {
+        if context.remover.leaves_names() || !state.has(SHRUNK) || state.has(INCOMPLETE) {
             return false;
         }
-        if !state.leaves_entries_alone() {
+        if !state.has(LEFT_ALONE) {
             return true;
         }
         let may_skip = || {
@@ -179,8 +181,8 @@ impl<'a> Removal<'a> {
         match entered {
             Entered::Open(fd, consent) => {
                 let state = match purpose {
-                    Purpose::Process { pass } => State::new(pass, consent),
-                    Purpose::ProcessEntries => State::skipped(consent),
+                    Purpose::Process { pass } => State::new(pass, consent, 0),
+                    Purpose::ProcessEntries => State::new(0, consent, LEFT_ALONE),
                 };
                 let finished = worker.scratch.finished.take();
                 let node = Node::new(place, state, RemoveDir::new(), finished);
@@ -362,7 +364,7 @@ impl<'a> Removal<'a> {
             return;
         };
         if !self.context.is_ignorable(Name::of(&node.place), errno) {
-            node.state.keep();
+            node.state.mark(KEPT);
         }
         self.context.fail_and_keep(Name::of(&node.place), errno);
     }

@@ -13,8 +13,11 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
 use crate::operand;
-use crate::remove::directory::{self, Emptied};
-use crate::remove::node::{Name, RemoveDir, RemoveNode, RemovePlace, State};
+use crate::remove::directory::{self, Emptied, Entering};
+use crate::remove::node::{
+    BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
+    RemovePlace, SHRUNK, STAYS, State,
+};
 use crate::remove::operand::begin_operand;
 use crate::remove::room;
 use crate::remove::unlock::Unlocked;
@@ -66,7 +69,13 @@ impl Visitor for Removal<'_> {
         purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
-        let entered = directory::enter(&self.context, &self.guards, &place, purpose);
+        let entering = Entering {
+            context: &self.context,
+            guards: &self.guards,
+            place: &place,
+            purpose,
+        };
+        let entered = entering.enter();
         self.node_of(entered, place, purpose, worker)
     }
 
@@ -96,8 +105,8 @@ impl Visitor for Removal<'_> {
 
     fn entries_stay(&self, node: &RemoveNode, reason: Reason) {
         match reason {
-            Reason::Cancelled => node.state.keep(),
-            Reason::Filtered => node.state.leave_alone(),
+            Reason::Cancelled => node.state.mark(KEPT),
+            Reason::Filtered => node.state.mark(LEFT_ALONE),
             Reason::NotListed(errno) => self.not_listed(node, errno),
         }
     }
@@ -106,17 +115,17 @@ impl Visitor for Removal<'_> {
         let state = &node.state;
         let unlocked = Unlocked::finished(&self.context, node);
         let lock_again = || unlocked.iter().for_each(Unlocked::restore);
-        if state.is_borrowed() {
+        if state.has(BORROWED) {
             lock_again();
             let finished = Finished {
-                kept: state.is_incomplete(),
-                left_alone: state.leaves_entries_alone(),
-                changed: state.has_shrunk(),
+                kept: state.has(INCOMPLETE),
+                left_alone: state.has(LEFT_ALONE),
+                changed: state.has(SHRUNK),
             };
             return walk::give_back(self, self, node, finished);
         }
         let is_operand = node.place.parent.is_none();
-        if self.context.stays(&node.place) || is_operand && state.is_kept() {
+        if self.context.stays(&node.place) || is_operand && state.has(STAYS) {
             lock_again();
             return self.finish_staying(node, worker);
         }
@@ -135,7 +144,7 @@ impl Visitor for Removal<'_> {
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
-                if state.has_shrunk() && !state.is_declined() && state.pass < MOST_PASSES =>
+                if state.has(SHRUNK) && !state.has(DECLINED) && state.pass < MOST_PASSES =>
             {
                 worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
@@ -227,7 +236,12 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
     }
 
     fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
-        Node::new(place, State::borrowed(), RemoveDir::new(), None)
+        Node::new(
+            place,
+            State::new(0, Consent::ToRemove, BORROWED),
+            RemoveDir::new(),
+            None,
+        )
     }
 
     fn needs_identity(&self, _above: &RemoveNode) -> bool {
@@ -235,14 +249,9 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
     }
 
     fn note(&self, node: &RemoveNode, finished: Finished) {
-        if finished.kept {
-            node.state.keep();
-        }
-        if finished.left_alone {
-            node.state.leave_alone();
-        }
-        if finished.changed {
-            node.state.mark_shrunk();
-        }
+        let kept = u8::from(finished.kept) * KEPT;
+        let left_alone = u8::from(finished.left_alone) * LEFT_ALONE;
+        let shrunk = u8::from(finished.changed) * SHRUNK;
+        node.state.mark(kept | left_alone | shrunk);
     }
 }
