@@ -278,90 +278,69 @@ pub enum Cause {
 #[error(transparent)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug, thiserror::Error)]
-enum Inner {
-    #[error("cannot {} {:?}: {reason}", .operation.phrase(), .paths.path)]
-    Failed {
-        operation: Operation,
-        paths: Paths,
-        errno: Errno,
-        /// The reason `errno` as an [`std::io::Error`], for [`source`](std::error::Error::source).
-        #[source]
-        reason: io::Error,
-    },
-    #[error("refused {paths}: {refusal}")]
-    Refused { refusal: Refusal, paths: Paths },
-}
-
 #[derive(Debug)]
-struct Paths {
+struct Inner {
+    cause: Cause,
+    /// The reason of the kernel, for [`source`](std::error::Error::source).
+    reason: Option<io::Error>,
     path: PathBuf,
     side: Side,
-    other: Option<PathBuf>,
-    other_side: Side,
+    other: Option<(Side, PathBuf)>,
 }
 
-impl Paths {
-    /// Returns the path of a source, and no other one.
-    fn of_source(path: PathBuf) -> Self {
-        Self {
-            path,
-            side: Side::Source,
-            other: None,
-            other_side: Side::Dest,
+impl fmt::Display for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = &self.path;
+        match (self.cause, &self.other) {
+            (Cause::Failed(operation, errno), _) => {
+                let reason = io::Error::from(errno);
+                write!(f, "cannot {} {path:?}: {reason}", operation.phrase())
+            }
+            (Cause::Refused(refusal), None) => write!(f, "refused {path:?}: {refusal}"),
+            (Cause::Refused(refusal), Some((_, other))) => {
+                write!(f, "refused {path:?} and {other:?}: {refusal}")
+            }
         }
     }
 }
 
-impl fmt::Display for Paths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.path)?;
-        match &self.other {
-            Some(other) => write!(f, " and {other:?}"),
-            None => Ok(()),
-        }
+impl std::error::Error for Inner {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let reason = self.reason.as_ref()?;
+        Some(reason)
     }
 }
 
 impl Error {
     pub(crate) fn failed(operation: Operation, path: PathBuf, errno: rustix::io::Errno) -> Self {
-        Self(Box::new(Inner::Failed {
-            operation,
-            paths: Paths::of_source(path),
-            errno: Errno(errno),
-            reason: errno.into(),
-        }))
+        let cause = Cause::Failed(operation, Errno(errno));
+        Self::new(cause, Some(errno.into()), path)
     }
 
     pub(crate) fn refused(refusal: Refusal, path: PathBuf) -> Self {
-        Self(Box::new(Inner::Refused {
-            refusal,
-            paths: Paths::of_source(path),
+        Self::new(Cause::Refused(refusal), None, path)
+    }
+
+    /// Makes an error about a source.
+    fn new(cause: Cause, reason: Option<io::Error>, path: PathBuf) -> Self {
+        Self(Box::new(Inner {
+            cause,
+            reason,
+            path,
+            side: Side::Source,
+            other: None,
         }))
     }
 
     /// Says that the path is that of a dest.
     pub(crate) fn at_dest(mut self) -> Self {
-        let paths = self.paths_mut();
-        paths.side = Side::Dest;
+        self.0.side = Side::Dest;
         self
     }
 
     pub(crate) fn with_other(mut self, side: Side, other: PathBuf) -> Self {
-        let paths = self.paths_mut();
-        paths.other = Some(other);
-        paths.other_side = side;
+        self.0.other = Some((side, other));
         self
-    }
-
-    fn paths_mut(&mut self) -> &mut Paths {
-        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &mut *self.0;
-        paths
-    }
-
-    fn paths(&self) -> &Paths {
-        let (Inner::Failed { paths, .. } | Inner::Refused { paths, .. }) = &*self.0;
-        paths
     }
 
     /// Returns the error with the paths that are relative below `dir`.
@@ -380,38 +359,35 @@ impl Error {
     /// knows their paths.
     #[must_use]
     pub fn below_each(mut self, source_dir: &Path, dest_dir: &Path) -> Self {
-        let paths = self.paths_mut();
-        let below = |side, path: &Path| match side {
-            Side::Source => source_dir.join(path),
-            Side::Dest => dest_dir.join(path),
+        let move_below = |side, path: &mut PathBuf| {
+            *path = match side {
+                Side::Source => source_dir.join(&path),
+                Side::Dest => dest_dir.join(&path),
+            }
         };
-        paths.path = below(paths.side, &paths.path);
-        let other = paths.other.as_deref();
-        paths.other = other.map(|other| below(paths.other_side, other));
+        move_below(self.0.side, &mut self.0.path);
+        if let Some((side, other)) = &mut self.0.other {
+            move_below(*side, other);
+        }
         self
     }
 
     /// Returns what happened.
     #[must_use]
     pub fn cause(&self) -> Cause {
-        match &*self.0 {
-            Inner::Failed {
-                operation, errno, ..
-            } => Cause::Failed(*operation, *errno),
-            Inner::Refused { refusal, .. } => Cause::Refused(*refusal),
-        }
+        self.0.cause
     }
 
     /// Returns the path that failed: an operand, followed by the names below it.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.paths().path
+        &self.0.path
     }
 
     /// Returns the second path, if the cause is about two.
     #[must_use]
     pub fn other_path(&self) -> Option<&Path> {
-        self.paths().other.as_deref()
+        self.0.other.as_ref().map(|(_, path)| &**path)
     }
 
     /// Returns the kernel's reason, or `None` if the engine declined.
