@@ -5,24 +5,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 use crate::report::Report;
 use crate::sync::lock;
 
-/// Operands for which there is a bit in one word.
-const WORD_BITS: u32 = u64::BITS;
-
 /// The failures and warnings of a run that are not yet reported, and the progress of the operands.
 ///
-/// The worker that finishes an operand sets its bit before it reads `holds`. The worker that fails sets `holds`
-/// before it reads the bits. All four accesses are `SeqCst`, so at least one of them sees the flag of the other,
+/// The worker that finishes an operand sets its flag before it reads `holds`. The worker that fails sets `holds`
+/// before it reads the others. All four accesses are `SeqCst`, so at least one of them sees the flag of the other,
 /// and reports the failure.
 #[derive(Default)]
 pub(crate) struct Failures {
-    /// A bit for each operand that is finished.
-    finished: Vec<AtomicU64>,
+    /// Says of each operand whether it is finished.
+    finished: Vec<AtomicBool>,
     /// Is `true` while failures are held.
     holds: AtomicBool,
     held: Mutex<Held>,
@@ -43,9 +40,8 @@ enum Message {
 impl Failures {
     /// Makes the state for this number of operands.
     pub(crate) fn of(operands: usize) -> Self {
-        let words = operands.div_ceil(WORD_BITS as usize);
         Self {
-            finished: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            finished: (0..operands).map(|_| AtomicBool::new(false)).collect(),
             ..Self::default()
         }
     }
@@ -65,8 +61,7 @@ impl Failures {
     /// Notes that nothing of an operand is left to do, and reports the messages that waited for it.
     #[inline]
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
-        let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
-        self.finished[word as usize].fetch_or(1 << bit, Ordering::SeqCst);
+        self.finished[operand as usize].store(true, Ordering::SeqCst);
         if self.holds.load(Ordering::SeqCst) {
             self.report_due(report, |_| {});
         }
@@ -125,9 +120,8 @@ impl Failures {
     }
 
     fn is_finished(&self, operand: u32) -> bool {
-        let (word, bit) = (operand / WORD_BITS, operand % WORD_BITS);
-        let word = self.finished.get(word as usize);
-        word.is_some_and(|word| word.load(Ordering::SeqCst) >> bit & 1 == 1)
+        let finished = self.finished.get(operand as usize);
+        finished.is_some_and(|finished| finished.load(Ordering::SeqCst))
     }
 }
 
