@@ -119,12 +119,6 @@ struct Base {
     throughput: f64,
 }
 
-/// Says whether a measurement has lasted long enough to be believed.
-enum Verdict {
-    TooEarly { due: Duration },
-    Enough,
-}
-
 /// The result of a measurement.
 #[derive(Clone, Copy)]
 struct Measured {
@@ -229,8 +223,8 @@ impl Governor {
             self.entries_are_slow = sample.is_slow();
         }
         let measured = self.measured(lasted, sample);
-        if let Verdict::TooEarly { due } = self.verdict(now, measured) {
-            self.due = due;
+        if let Some(later) = self.too_early(now, measured) {
+            self.due = later;
             return false;
         }
         self.began = now.max(self.began);
@@ -271,11 +265,11 @@ impl Governor {
         }
     }
 
-    /// Judges how long a measurement has lasted.
-    fn verdict(&self, now: Duration, measured: Measured) -> Verdict {
+    /// Returns when to look again at a measurement that has not lasted long enough to be believed.
+    fn too_early(&self, now: Duration, measured: Measured) -> Option<Duration> {
         let Measured { sample, lasted, .. } = measured;
         let (climbs, base) = match self.state {
-            State::Start => return Verdict::Enough,
+            State::Start => return None,
             State::Climb => (self.may_climb(measured), None),
             State::Settled => (false, self.before),
             State::Recheck => (false, None),
@@ -300,15 +294,9 @@ impl Governor {
         let is_late = lasted >= LONGEST.max(sample.longest * 2) && !begins_climb;
         let least = self.least(measured);
         if !is_steady && !is_late {
-            Verdict::TooEarly {
-                due: now + SHORTEST,
-            }
-        } else if lasted < least && self.before.is_none() {
-            Verdict::TooEarly {
-                due: self.began + least,
-            }
+            Some(now + SHORTEST)
         } else {
-            Verdict::Enough
+            (lasted < least && self.before.is_none()).then(|| self.began + least)
         }
     }
 
