@@ -4,6 +4,7 @@
 //! cannot be looked at is left out, because the run itself reports it.
 
 use std::ffi::{CStr, OsStr};
+use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -21,7 +22,7 @@ use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
 use crate::operand;
 use crate::report::{Counted, Report};
-use crate::sched::{self, When};
+use crate::sched::When;
 use crate::setup::Setup;
 use crate::sync::lock;
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
@@ -90,10 +91,8 @@ pub(crate) fn count(
         descriptors: Descriptors::new(),
         survey,
     };
-    sched::scope(&look_ahead, |worker| {
-        worker.push(Task::Own(0..look_ahead.operands.len() as u32), When::Next);
-        worker.run_all();
-    });
+    let operands = 0..look_ahead.operands.len() as u32;
+    walk::run(&look_ahead, None, iter::once(operands));
     let seen = lock(&look_ahead.seen).len();
     seen < MOST_REMEMBERED && !look_ahead.report.summary().cancelled
 }
@@ -177,27 +176,7 @@ impl LookAhead<'_> {
 
     fn count(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.count(Counted::Unknown);
-        worker.scratch.tally.count_bytes(bytes);
-    }
-
-    /// Returns the node of a directory to list. Otherwise the work on it ends here.
-    fn node_of(
-        &self,
-        place: Place<CountedDir>,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Option<CountedNode> {
-        match self.open(&place) {
-            Ok(Some((fd, dir))) => {
-                let finished = worker.scratch.finished.take();
-                let node = Node::new(place, (), dir, finished);
-                self.descriptors.adopt(&node, Side::Source, fd);
-                Some(node)
-            }
-            Ok(None) | Err(_) => {
-                walk::leave(self, place.parent, worker);
-                None
-            }
-        }
+        worker.scratch.tally.summary.bytes += bytes;
     }
 }
 
@@ -251,7 +230,18 @@ impl Visitor for LookAhead<'_> {
         if purpose != Purpose::ProcessEntries || self.survey.skipped_directories {
             self.count(0, worker);
         }
-        self.node_of(place, worker)
+        match self.open(&place) {
+            Ok(Some((fd, dir))) => {
+                let finished = worker.scratch.finished.take();
+                let node = Node::new(place, (), dir, finished);
+                self.descriptors.adopt(&node, Side::Source, fd);
+                Some(node)
+            }
+            Ok(None) | Err(_) => {
+                walk::leave(self, place.parent, worker);
+                None
+            }
+        }
     }
 
     fn visit(

@@ -2,7 +2,6 @@
 //! questions, and keeps the totals.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
@@ -26,9 +25,6 @@ pub(crate) enum Counted {
 }
 
 impl Counted {
-    /// The number of variants, except `File`.
-    const BESIDES_FILES: usize = 5;
-
     /// Returns what a removed name counts as if its directory, or a stat, gives this type.
     #[inline]
     pub(crate) fn of(kind: FileType) -> Self {
@@ -40,107 +36,45 @@ impl Counted {
             _ => Self::Other,
         }
     }
-
-    /// Returns the index of the count. `None`: files are the entries that no other count has, because
-    /// most entries are files.
-    #[inline]
-    fn index(self) -> Option<usize> {
-        match self {
-            Self::File => None,
-            Self::Directory => Some(0),
-            Self::Symlink => Some(1),
-            Self::Other => Some(2),
-            Self::HardLink => Some(3),
-            Self::Unknown => Some(4),
-        }
-    }
 }
 
 /// The work that one worker has done and not yet added to the totals. A worker adds it when it has run out
 /// of tasks, since all workers write to the totals.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    entries: u64,
-    bytes: u64,
-    details: Details,
-}
-
-/// The part of a tally, or of the totals, that only the summary shows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Details {
-    /// The entries that are not files, by [`Counted::index`].
-    kinds: [u64; Counted::BESIDES_FILES],
-    reflinked_bytes: u64,
-    kept: u64,
-    compared: u64,
+    /// Without the number of files.
+    pub(crate) summary: Summary,
 }
 
 impl Tally {
     /// Counts one entry.
     #[inline]
     pub(crate) fn count(&mut self, counted: Counted) {
-        self.entries += 1;
-        if let Some(index) = counted.index() {
-            self.details.kinds[index] += 1;
+        let summary = &mut self.summary;
+        summary.entries += 1;
+        match counted {
+            // Files are the entries that no other count has, because most entries are files.
+            Counted::File => {}
+            Counted::Directory => summary.directories += 1,
+            Counted::Symlink => summary.symlinks += 1,
+            Counted::Other => summary.other += 1,
+            Counted::HardLink => summary.hard_links += 1,
+            Counted::Unknown => summary.unknown += 1,
         }
     }
-
-    /// Counts bytes of copied content.
-    #[inline]
-    pub(crate) fn count_bytes(&mut self, bytes: u64) {
-        self.bytes += bytes;
-    }
-
-    /// Counts bytes, already counted by [`count_bytes`](Self::count_bytes), that share blocks with the source.
-    #[inline]
-    pub(crate) fn count_reflinked(&mut self, bytes: u64) {
-        self.details.reflinked_bytes += bytes;
-    }
-
-    /// Counts a source that is not copied because its dest stands for the copy.
-    pub(crate) fn count_kept(&mut self) {
-        self.details.kept += 1;
-    }
-
-    /// Counts a copy that was compared with its source.
-    pub(crate) fn count_compared(&mut self) {
-        self.details.compared += 1;
-    }
-}
-
-impl Details {
-    fn add(&mut self, other: &Self) {
-        for (count, more) in self.kinds.iter_mut().zip(other.kinds) {
-            *count += more;
-        }
-        self.reflinked_bytes += other.reflinked_bytes;
-        self.kept += other.kept;
-        self.compared += other.compared;
-    }
-}
-
-/// Says whether the speed of a run is limited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Throttled {
-    Yes,
-    No,
 }
 
 pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
     throttle: Option<&'a dyn Throttle>,
+    /// The entries and bytes of all tallies.
     totals: Counts,
-    details: Mutex<Details>,
+    /// The other numbers of the summary.
+    rest: Mutex<Summary>,
     /// The observer's own counters, which other threads read during the run.
     live: Option<&'a Counts>,
-    failures: AtomicU64,
-    declined: AtomicU64,
     cancel: Option<Cancel>,
-    /// `true` if work was skipped because the run was cancelled.
-    was_cancelled: AtomicBool,
-    /// The number of incomplete dests that were removed because the run was cancelled.
-    discarded: AtomicU64,
 }
 
 impl<'a> Report<'a> {
@@ -150,37 +84,31 @@ impl<'a> Report<'a> {
             wants_events: observer.wants_events(),
             throttle: setup.throttle,
             totals: Counts::default(),
-            details: Mutex::default(),
+            rest: Mutex::default(),
             live: observer.counts(),
-            failures: AtomicU64::new(0),
-            declined: AtomicU64::new(0),
             cancel: setup.cancel.clone(),
-            was_cancelled: AtomicBool::new(false),
-            discarded: AtomicU64::new(0),
         }
     }
 
     /// Returns `true` if the run was cancelled. The caller then skips work that it would do.
     #[inline]
     pub(crate) fn must_stop(&self) -> bool {
-        match &self.cancel {
-            Some(cancel) if cancel.is_cancelled() => {
-                self.was_cancelled.store(true, Ordering::Relaxed);
-                true
-            }
-            _ => false,
+        let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
+        if is_cancelled {
+            lock(&self.rest).cancelled = true;
         }
+        is_cancelled
     }
 
     /// Waits after an entry, if the run is throttled.
-    pub(crate) fn throttle(&self) -> Throttled {
-        match self.throttle {
-            Some(throttle) => {
-                throttle.wait(1, 0);
-                Throttled::Yes
-            }
-            None => Throttled::No,
+    pub(crate) fn throttle(&self) {
+        if let Some(throttle) = self.throttle {
+            throttle.wait(1, 0);
         }
+    }
+
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttle.is_some()
     }
 
     /// Waits after bytes of content, if the run is throttled.
@@ -194,20 +122,18 @@ impl<'a> Report<'a> {
 
     /// Counts an incomplete dest that was removed because the run was cancelled.
     pub(crate) fn discarded(&self) {
-        self.discarded.fetch_add(1, Ordering::Relaxed);
+        lock(&self.rest).discarded += 1;
     }
-
-    // All counters are Relaxed: `summary` is called after the threads have ended.
 
     /// Counts a failure and reports it.
     pub(crate) fn failed(&self, error: Error) {
-        self.failures.fetch_add(1, Ordering::Relaxed);
+        lock(&self.rest).failures += 1;
         self.observer.failed(error);
     }
 
     /// Counts a name, or a dest, that stays because the answer to a question was no.
     pub(crate) fn declined(&self) {
-        self.declined.fetch_add(1, Ordering::Relaxed);
+        lock(&self.rest).declined += 1;
     }
 
     /// Reports a warning, which is not counted.
@@ -231,15 +157,15 @@ impl<'a> Report<'a> {
     /// Moves a worker's tally to the totals.
     pub(crate) fn add(&self, tally: &mut Tally) {
         self.add_counts(tally);
-        let details = std::mem::take(&mut tally.details);
-        if details != Details::default() {
-            lock(&self.details).add(&details);
+        let rest = std::mem::take(&mut tally.summary);
+        if rest != Summary::default() {
+            *lock(&self.rest) += rest;
         }
     }
 
     fn add_counts(&self, tally: &mut Tally) {
-        let entries = std::mem::take(&mut tally.entries);
-        let bytes = std::mem::take(&mut tally.bytes);
+        let entries = std::mem::take(&mut tally.summary.entries);
+        let bytes = std::mem::take(&mut tally.summary.bytes);
         if entries > 0 || bytes > 0 {
             self.totals.add(entries, bytes);
             if let Some(live) = self.live {
@@ -276,32 +202,14 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let Details {
-            kinds,
-            reflinked_bytes,
-            kept,
-            compared,
-        } = *lock(&self.details);
-        let [directories, symlinks, other, hard_links, unknown] = kinds;
+        let rest = *lock(&self.rest);
         let entries = self.totals.entries();
-        let besides_files: u64 = kinds.iter().sum();
+        let links = rest.symlinks + rest.hard_links;
         Summary {
             entries,
-            files: entries - besides_files,
-            directories,
-            symlinks,
-            other,
-            hard_links,
-            unknown,
-            reflinked_bytes,
-            kept,
-            compared,
+            files: entries - (rest.directories + links + rest.other + rest.unknown),
             bytes: self.totals.bytes(),
-            failures: self.failures.load(Ordering::Relaxed),
-            declined: self.declined.load(Ordering::Relaxed),
-            cancelled: self.was_cancelled.load(Ordering::Relaxed),
-            discarded: self.discarded.load(Ordering::Relaxed),
-            ..Summary::default()
+            ..rest
         }
     }
 }

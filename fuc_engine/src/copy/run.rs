@@ -291,7 +291,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
     }
 
     fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()> {
-        self.scratch.tally.count_bytes(bytes);
+        self.scratch.tally.summary.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
         report.throttle_bytes(bytes);

@@ -259,7 +259,7 @@ fn process<V: Visitor>(
         }
         visitor.report().publish(&mut worker.scratch.tally);
         visitor.report().offer_directory(|| path(visitor, node));
-        let throttled = visitor.report().throttle();
+        visitor.report().throttle();
         let is_asked = worker.is_asked();
         let time = worker.checkpoint();
         // The governor may have begun at this checkpoint, and then the zones are known.
@@ -270,9 +270,10 @@ fn process<V: Visitor>(
             visitor.entries_stay(node, Reason::Cancelled);
             break;
         }
-        let per_entry = worker.scratch.note_pace(time, throttled);
-        if visitor.settings().is_in_order {
-            // The user may take long to answer the next question and watch the progress.
+        let per_entry = worker.scratch.note_pace(time);
+        // The user may take long to answer the next question and watch the progress.
+        if visitor.settings().is_in_order || visitor.report().is_throttled() {
+            // The next checkpoint comes after one entry.
             worker.scratch.note_slow(per_entry);
         }
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);

@@ -45,7 +45,7 @@ use rustix::io::Errno;
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
-use crate::report::{Report, Tally, Throttled};
+use crate::report::{Report, Tally};
 use crate::sched::{Job, Limits, Thieves, When, Worker};
 use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
@@ -251,12 +251,11 @@ impl<V: Visitor> Scratch<V> {
     }
 
     /// Notes that the entries since the last checkpoint took `time`. Returns the time per entry.
-    fn note_pace(&mut self, time: Duration, throttled: Throttled) -> Duration {
+    fn note_pace(&mut self, time: Duration) -> Duration {
         let visited = self.checkpoint_interval();
         let per_entry = time / visited as u32;
         self.quick += visited;
-        // A throttled run has a checkpoint after each entry.
-        if per_entry >= SLOW_ENTRY || throttled == Throttled::Yes {
+        if per_entry >= SLOW_ENTRY {
             self.note_slow(per_entry);
         }
         per_entry

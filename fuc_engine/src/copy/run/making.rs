@@ -264,7 +264,7 @@ pub(super) fn note_filled<'a>(
             count(Counted::File, bytes, worker);
             run.ctx.report.throttle_bytes(bytes);
             if method.reflink == Mechanism::Used {
-                worker.scratch.tally.count_reflinked(bytes);
+                worker.scratch.tally.summary.reflinked_bytes += bytes;
             }
             run.ctx.emit_copied(entry, Some(method));
         }
@@ -287,7 +287,7 @@ pub(super) fn copied<'a>(
 #[inline]
 pub(super) fn count(counted: Counted, bytes: u64, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     worker.scratch.tally.count(counted);
-    worker.scratch.tally.count_bytes(bytes);
+    worker.scratch.tally.summary.bytes += bytes;
     worker.scratch.had_content = bytes > 0;
     worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
 }

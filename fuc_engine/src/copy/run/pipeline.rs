@@ -174,7 +174,7 @@ impl<'a> EntryCopy<'_, 'a> {
         let Self { run, entry } = self;
         let ctx = &run.ctx;
         if let Unreplaced::Adopted(dest) = &kept {
-            worker.scratch.tally.count_kept();
+            worker.scratch.tally.summary.kept += 1;
             let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
             if is_resumed {
                 run.check_dest_of_operand(entry, source)?;

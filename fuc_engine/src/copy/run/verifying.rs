@@ -175,7 +175,7 @@ fn compare<'a>(
     match (source, copy) {
         (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
         (ReadContent::Hash(source), ReadContent::Hash(copy)) => {
-            worker.scratch.tally.count_compared();
+            worker.scratch.tally.summary.compared += 1;
             if source == copy {
                 return Ok(());
             }
