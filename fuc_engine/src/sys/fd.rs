@@ -90,7 +90,7 @@ impl AsFd for Borrowed<'_> {
 pub(crate) struct SharedFd {
     /// In `table`, not in that of any other thread.
     fd: RawFd,
-    table: &'static Table,
+    table: Table,
 }
 
 impl SharedFd {
@@ -146,6 +146,6 @@ impl From<Fd> for SharedFd {
 
 impl Drop for SharedFd {
     fn drop(&mut self) {
-        Table::close(self.table.number, self.fd);
+        self.table.close(self.fd);
     }
 }

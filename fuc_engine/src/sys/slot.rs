@@ -24,32 +24,29 @@ use crate::sync::{self, AtomicU64};
 /// No inode has this number on a filesystem in use.
 const UNKNOWN: u64 = 0;
 
-/// A descriptor in the upper 31 bits, the number of its table in 12, and the number of pins in the lower 21.
+/// A descriptor in the upper 32 bits, its table in 8, and the number of pins in the lower 24.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct SlotState(u64);
 
-/// The highest number of a table, which none has.
-const TABLE_BITS: u16 = (1 << 12) - 1;
-
 impl SlotState {
     /// No descriptor and no table has the highest number.
-    const EMPTY: Self = Self(u64::MAX << 21);
+    const EMPTY: Self = Self(u64::MAX << 24);
 
-    fn pinned_once(fd: RawFd, table: u16) -> Self {
-        Self((fd as u64) << 33 | u64::from(table) << 21 | 1)
+    fn pinned_once(fd: RawFd, Table(number): Table) -> Self {
+        Self((fd as u64) << 32 | u64::from(number) << 24 | 1)
     }
 
     fn descriptor(self) -> RawFd {
-        (self.0 >> 33) as RawFd
+        (self.0 >> 32) as RawFd
     }
 
-    /// Returns the number of the descriptor's table.
-    fn table(self) -> u16 {
-        (self.0 >> 21) as u16 & TABLE_BITS
+    /// Returns the table of the descriptor.
+    fn table(self) -> Table {
+        Table((self.0 >> 24) as u8)
     }
 
     fn pins(self) -> u64 {
-        self.0 & ((1 << 21) - 1)
+        self.0 & ((1 << 24) - 1)
     }
 }
 
@@ -107,7 +104,9 @@ impl DirSlot {
     /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
     pub(crate) fn install(&self, fd: Fd) -> Result<Pinned<'_>, Fd> {
         let SlotState(empty) = SlotState::EMPTY;
-        let state = SlotState::pinned_once(fd.as_raw_fd(), Table::retain_current());
+        let table = Table::current();
+        table.retain();
+        let state = SlotState::pinned_once(fd.as_raw_fd(), table);
         // Release: publishes the descriptor, its table and the identity to the Acquire of `try_pin`.
         match self
             .state
@@ -115,7 +114,7 @@ impl DirSlot {
         {
             Ok(_) => Ok(Pinned::new(Pin(self), fd.into_raw_fd())),
             Err(_) => {
-                Table::release_current();
+                table.release();
                 Err(fd)
             }
         }
@@ -125,7 +124,7 @@ impl DirSlot {
     /// this thread.
     #[inline]
     pub(crate) fn try_pin(&self) -> Option<Pinned<'_>> {
-        let current = Table::current_number();
+        let current = Table::current();
         let state = self.add_pin(|state| state.table() == current)?;
         Some(Pinned::new(Pin(self), state.descriptor()))
     }
@@ -140,10 +139,10 @@ impl DirSlot {
             return Ok(None);
         };
         let pin = Pin(self);
-        if state.table() == Table::current_number() {
+        if state.table().is_current() {
             return Ok(Some(Pinned::new(pin, state.descriptor())));
         }
-        let copy = Table::numbered(state.table()).import(state.descriptor())?;
+        let copy = state.table().import(state.descriptor())?;
         let mut pinned = Pinned::new(pin, copy.as_raw_fd());
         pinned.copy = Some(copy.into());
         Ok(Some(pinned))
@@ -190,7 +189,7 @@ impl DirSlot {
         // The exchange took the descriptor out of the slot that owned it, while the only pin was that of
         // this function. So this is its only owner.
         pin.forget();
-        Table::close(alone.table(), alone.descriptor());
+        alone.table().close(alone.descriptor());
         true
     }
 
@@ -208,7 +207,7 @@ impl DirSlot {
             // publish: the identity is published by `install`, or by an earlier `evict`.
             if state.pins() == 0 && self.clear(state, Ordering::Acquire) {
                 // As in `evict`: the descriptor was taken out of the slot while unpinned.
-                Table::close(state.table(), state.descriptor());
+                state.table().close(state.descriptor());
                 return true;
             }
             sync::yield_now();

@@ -18,7 +18,7 @@ use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
@@ -29,8 +29,8 @@ use super::filesystem::Storage;
 use super::unshare;
 use crate::sync::lock;
 
-/// The most private tables. Further threads share the table of the thread that has started them.
-pub(super) const MOST_TABLES: usize = (1 << 12) - 2;
+/// The most tables. Further threads share the table of the thread that has started them.
+const TABLES: u8 = u8::MAX;
 /// The first descriptor after stdin, stdout and stderr.
 const FIRST: RawFd = 3;
 /// The end of the descriptors that a new table has copies of. Linux copies this number at least.
@@ -38,11 +38,12 @@ const COPIED: RawFd = 64;
 /// `PIDFD_THREAD`, since Linux 6.9.
 const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
 
-/// A descriptor table.
-#[derive(Debug)]
-pub(super) struct Table {
-    /// 0 is the table of the process. Threads without a private table share it.
-    pub(super) number: u16,
+/// The number of a descriptor table, which is less than [`TABLES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Table(pub(super) u8);
+
+/// The state of a table.
+struct State {
     /// Number of threads that use the table, or are being started by such a thread. The thread that calls a run is not
     /// counted.
     users: AtomicUsize,
@@ -56,18 +57,18 @@ pub(super) struct Table {
     orphans: Mutex<Vec<RawFd>>,
 }
 
-const PROCESS_NUMBER: u16 = 0;
-static PROCESS: Table = Table::new(PROCESS_NUMBER);
-
-/// The private tables, each at the place of its number less one. Their memory is never freed.
-static PRIVATE: Mutex<Vec<&'static Table>> = Mutex::new(Vec::new());
+static STATES: [State; TABLES as usize] = [const {
+    State {
+        users: AtomicUsize::new(0),
+        references: AtomicUsize::new(0),
+        thread: AtomicI32::new(0),
+        has_orphans: AtomicBool::new(false),
+        orphans: Mutex::new(Vec::new()),
+    }
+}; TABLES as usize];
 
 thread_local! {
-    /// `None` is the table of the process.
-    static CURRENT: Cell<Option<&'static Table>> = const { Cell::new(None) };
-    /// The number of `CURRENT`. Without it, removing a directory takes 19 more instructions, and copying one 50
-    /// (callgrind).
-    static CURRENT_NUMBER: Cell<u16> = const { Cell::new(PROCESS_NUMBER) };
+    static CURRENT: Cell<Table> = const { Cell::new(Table::OF_PROCESS) };
     /// Threads from whose tables this one has copied descriptors.
     static OWNERS: RefCell<Vec<Owner>> = const { RefCell::new(Vec::new()) };
 }
@@ -77,110 +78,61 @@ struct Owner {
     pidfd: OwnedFd,
 }
 
-fn private() -> MutexGuard<'static, Vec<&'static Table>> {
-    lock(&PRIVATE)
-}
-
 impl Table {
-    const fn new(number: u16) -> Self {
-        Self {
-            number,
-            users: AtomicUsize::new(0),
-            references: AtomicUsize::new(0),
-            thread: AtomicI32::new(0),
-            has_orphans: AtomicBool::new(false),
-            orphans: Mutex::new(Vec::new()),
-        }
-    }
+    /// Threads without a private table share it.
+    const OF_PROCESS: Self = Self(0);
 
     /// Returns the table of the calling thread.
     #[inline]
-    pub(super) fn current() -> &'static Self {
-        CURRENT.get().unwrap_or(&PROCESS)
-    }
-
-    /// Returns the number of the calling thread's table.
-    #[inline]
-    pub(super) fn current_number() -> u16 {
-        CURRENT_NUMBER.get()
-    }
-
-    /// Makes this the table of the calling thread.
-    fn make_current(&'static self) {
-        CURRENT.set(Some(self));
-        CURRENT_NUMBER.set(self.number);
+    pub(super) fn current() -> Self {
+        CURRENT.get()
     }
 
     /// Returns `true` if this is the table of the calling thread.
-    pub(super) fn is_current(&self) -> bool {
-        std::ptr::eq(self, Self::current())
+    #[inline]
+    pub(super) fn is_current(self) -> bool {
+        self == Self::current()
     }
 
-    /// Returns the table with this number. The caller must have a reference to a descriptor in it.
-    pub(super) fn numbered(number: u16) -> &'static Self {
-        match number {
-            PROCESS_NUMBER => &PROCESS,
-            number => private()[usize::from(number) - 1],
-        }
+    fn state(self) -> &'static State {
+        &STATES[usize::from(self.0)]
     }
 
-    /// Returns a free table, which then has one user. Returns `None` if there are too many tables.
-    fn claim() -> Option<&'static Self> {
-        let mut tables = private();
+    /// Returns a free table, which then has one user. Returns `None` if there is none.
+    fn claim() -> Option<Self> {
+        static CLAIMING: Mutex<()> = Mutex::new(());
+        let _one_at_a_time = lock(&CLAIMING);
         // Acquire: pairs with the Releases of `release`, `end_use` and `InheritedTable`, so all uses are over.
-        let is_free = |table: &&&Self| {
-            table.users.load(Ordering::Acquire) == 0
-                && table.references.load(Ordering::Acquire) == 0
+        let is_free = |table: &Self| {
+            let State {
+                users, references, ..
+            } = table.state();
+            users.load(Ordering::Acquire) == 0 && references.load(Ordering::Acquire) == 0
         };
-        let free = tables.iter().find(is_free).copied();
-        let table = match free {
-            Some(table) => table,
-            None if tables.len() == MOST_TABLES => return None,
-            None => {
-                let table = Self::new(tables.len() as u16 + 1);
-                let table: &'static Self = Box::leak(Box::new(table));
-                tables.push(table);
-                table
-            }
-        };
+        let table = (1..TABLES).map(Self).find(is_free)?;
+        let state = table.state();
         // The last user may have been a thread that was being started. Then descriptors may have been left to the table.
-        lock(&table.orphans).clear();
-        table.has_orphans.store(false, Ordering::Relaxed);
-        table.users.store(1, Ordering::Relaxed);
+        lock(&state.orphans).clear();
+        state.has_orphans.store(false, Ordering::Relaxed);
+        state.users.store(1, Ordering::Relaxed);
         Some(table)
     }
 
     /// Counts one more reference to a descriptor.
-    pub(super) fn retain(&self) {
-        if self.number != PROCESS_NUMBER {
+    #[inline]
+    pub(super) fn retain(self) {
+        if self != Self::OF_PROCESS {
             // Relaxed: the calling thread uses the table, so it is not free.
-            self.references.fetch_add(1, Ordering::Relaxed);
+            self.state().references.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// Counts one reference less.
-    pub(super) fn release(&self) {
-        if self.number != PROCESS_NUMBER {
+    #[inline]
+    pub(super) fn release(self) {
+        if self != Self::OF_PROCESS {
             // Release: pairs with the Acquire of `claim`.
-            self.references.fetch_sub(1, Ordering::Release);
-        }
-    }
-
-    /// Counts one more reference to a descriptor in the table of the calling thread. Returns the table's number.
-    #[inline]
-    pub(super) fn retain_current() -> u16 {
-        let number = Self::current_number();
-        if number != PROCESS_NUMBER {
-            Self::current().retain();
-        }
-        number
-    }
-
-    /// Counts one reference less to a descriptor in the table of the calling thread.
-    #[inline]
-    pub(super) fn release_current() {
-        if Self::current_number() != PROCESS_NUMBER {
-            Self::current().release();
+            self.state().references.fetch_sub(1, Ordering::Release);
         }
     }
 
@@ -189,47 +141,48 @@ impl Table {
     /// # Errors
     /// The reason why the kernel does not copy it, such as `EMFILE`.
     #[cold]
-    pub(super) fn import(&self, fd: RawFd) -> Result<OwnedFd, Errno> {
-        let thread = match self.number {
-            0 => Some(getpid()),
-            _ => Pid::from_raw(self.thread.load(Ordering::Relaxed)),
+    pub(super) fn import(self, fd: RawFd) -> Result<OwnedFd, Errno> {
+        let thread = match self {
+            Self::OF_PROCESS => Some(getpid()),
+            _ => Pid::from_raw(self.state().thread.load(Ordering::Relaxed)),
         };
         copy_from(thread.ok_or(Errno::SRCH)?, fd)
     }
 
-    /// Closes a descriptor of the table with this number, or leaves it to a user of the table. The caller gives up a
-    /// reference.
+    /// Closes a descriptor of the table, or leaves it to a user of the table. The caller gives up a reference.
     #[inline]
-    pub(super) fn close(number: u16, fd: RawFd) {
-        if number == Self::current_number() {
+    pub(super) fn close(self, fd: RawFd) {
+        if self.is_current() {
             // SAFETY: the caller was the only owner, and the descriptor is in the table of this thread.
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
-            Self::release_current();
+            self.release();
         } else {
-            Self::numbered(number).leave(fd);
+            self.leave(fd);
         }
     }
 
     /// Leaves a descriptor to a user of the table. The caller gives up a reference.
     #[cold]
-    fn leave(&self, fd: RawFd) {
-        let mut orphans = lock(&self.orphans);
+    fn leave(self, fd: RawFd) {
+        let state = self.state();
+        let mut orphans = lock(&state.orphans);
         // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
         // that is left while an `InheritedTable` ends.
-        let is_gone = self.number != PROCESS_NUMBER && self.users.load(Ordering::Relaxed) == 0;
+        let is_gone = self != Self::OF_PROCESS && state.users.load(Ordering::Relaxed) == 0;
         if !is_gone {
             orphans.push(fd);
             // Relaxed: the lock publishes the descriptor. A user that looks too early looks again later.
-            self.has_orphans.store(true, Ordering::Relaxed);
+            state.has_orphans.store(true, Ordering::Relaxed);
         }
         drop(orphans);
         self.release();
     }
 
     #[cold]
-    fn close_orphans(&self) {
-        let mut orphans = lock(&self.orphans);
-        self.has_orphans.store(false, Ordering::Relaxed);
+    fn close_orphans(self) {
+        let state = self.state();
+        let mut orphans = lock(&state.orphans);
+        state.has_orphans.store(false, Ordering::Relaxed);
         let left = std::mem::take(&mut *orphans);
         // Closing may wait for a server, which must not happen under the lock.
         drop(orphans);
@@ -241,14 +194,15 @@ impl Table {
 
     /// Counts one thread less that uses the table. The last one closes all descriptors of a private table, because the
     /// kernel does that only after the thread was joined.
-    fn end_use(&self) {
+    fn end_use(self) {
         self.close_orphans();
+        let state = self.state();
         // Under the lock, so that no descriptor is left to a table without users.
-        let orphans = lock(&self.orphans);
+        let orphans = lock(&state.orphans);
         // Release: pairs with the Acquire of `claim`.
-        let was_last = self.users.fetch_sub(1, Ordering::Release) == 1;
+        let was_last = state.users.fetch_sub(1, Ordering::Release) == 1;
         drop(orphans);
-        if was_last && self.number != PROCESS_NUMBER {
+        if was_last && self != Self::OF_PROCESS {
             unshare::close_from(FIRST);
         }
     }
@@ -288,7 +242,7 @@ fn can_import() -> bool {
 #[inline]
 pub(crate) fn close_orphans() {
     let table = Table::current();
-    if table.has_orphans.load(Ordering::Relaxed) {
+    if table.state().has_orphans.load(Ordering::Relaxed) {
         table.close_orphans();
     }
 }
@@ -328,21 +282,21 @@ impl PrivateTables {
 }
 
 /// The table of a thread that starts another one. At first, both share it.
-pub(crate) struct InheritedTable(&'static Table);
+pub(crate) struct InheritedTable(Table);
 
 impl InheritedTable {
     /// Returns the table of the calling thread, for a thread that it starts.
     pub(crate) fn of_this_thread() -> Self {
         let table = Table::current();
         // Relaxed: the calling thread uses the table, so it is not free.
-        table.users.fetch_add(1, Ordering::Relaxed);
+        table.state().users.fetch_add(1, Ordering::Relaxed);
         Self(table)
     }
 
     /// Lets the calling thread, which was started with this table, share it until the result is dropped.
     pub(crate) fn keep(self) -> TableUse {
         let table = ManuallyDrop::new(self).0;
-        table.make_current();
+        CURRENT.set(table);
         TableUse(table)
     }
 
@@ -367,14 +321,14 @@ impl InheritedTable {
         };
         if unshare::unshare_descriptors_below(COPIED).is_err() {
             // Relaxed: nothing has used the table.
-            table.users.store(0, Ordering::Relaxed);
+            table.state().users.store(0, Ordering::Relaxed);
             return self.keep();
         }
         close_copies(kept);
         let thread = gettid().as_raw_nonzero().get();
         // Relaxed: whatever hands a descriptor of this table to another thread publishes it.
-        table.thread.store(thread, Ordering::Relaxed);
-        table.make_current();
+        table.state().thread.store(thread, Ordering::Relaxed);
+        CURRENT.set(table);
         TableUse(table)
     }
 }
@@ -382,7 +336,7 @@ impl InheritedTable {
 impl Drop for InheritedTable {
     fn drop(&mut self) {
         // Release: pairs with the Acquire of `claim`.
-        self.0.users.fetch_sub(1, Ordering::Release);
+        self.0.state().users.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -417,7 +371,7 @@ fn may_write_when_closed(number: RawFd, flags: c_int) -> bool {
 }
 
 /// The use of a table by the calling thread. It ends when this is dropped.
-pub(crate) struct TableUse(&'static Table);
+pub(crate) struct TableUse(Table);
 
 impl Drop for TableUse {
     fn drop(&mut self) {

@@ -21,7 +21,7 @@ fn with_private_table<T: Send>(
     thread::scope(|scope| {
         let run = || {
             let _table = inherited.replace(permit, kept);
-            let is_private = !PROCESS.is_current();
+            let is_private = Table::current() != Table::OF_PROCESS;
             if !is_private {
                 let are_impossible =
                     pidfd_open(gettid(), THREAD).is_err() || unshare::has_seccomp();
