@@ -3,7 +3,9 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxFlags, accessat};
+use rustix::fs::{
+    Access, AtFlags, Dev, FileType, Stat, Statx, StatxFlags, StatxTimestamp, accessat,
+};
 use rustix::io::Errno;
 
 use super::filesystem::keeps_identities;
@@ -43,31 +45,49 @@ fn stat_directory_with(
     more: StatxFlags,
 ) -> Result<(DirStat, FileTime), Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME | more;
-    match retry_on_intr(|| rustix::fs::statx(dir, c"", AtFlags::EMPTY_PATH, wanted)) {
+    match statx(dir, c"", AtFlags::EMPTY_PATH, wanted)? {
         Ok(stat) => {
-            let device = rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor);
             let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
                 .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
             let found = DirStat {
-                identity: Identity::new(FileId::new(device, stat.stx_ino), birth),
+                identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
                 mode: u32::from(stat.stx_mode),
             };
-            let accessed = FileTime {
-                seconds: stat.stx_atime.tv_sec,
-                nanoseconds: stat.stx_atime.tv_nsec,
-            };
-            Ok((found, accessed))
+            Ok((found, file_time(stat.stx_atime)))
         }
-        // The kernel is older than Linux 4.11, or a sandbox does not know the call.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let stat = stat_open(dir)?;
+        Err(stat) => {
             let found = DirStat {
                 identity: identity(&stat),
                 mode: stat.st_mode,
             };
             Ok((found, times(&stat)[0]))
         }
-        Err(errno) => Err(errno),
+    }
+}
+
+/// Looks at `name` in `dir`, or at `dir` itself if the name is empty. Returns an older stat as an error if the kernel is
+/// older than Linux 4.11, or if a sandbox does not know the call.
+fn statx(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: AtFlags,
+    wanted: StatxFlags,
+) -> Result<Result<Statx, Stat>, Errno> {
+    match retry_on_intr(|| rustix::fs::statx(dir, name, flags, wanted)) {
+        Err(Errno::NOSYS | Errno::PERM) if name.is_empty() => stat_open(dir).map(Err),
+        Err(Errno::NOSYS | Errno::PERM) => stat(dir, name, Symlinks::NoFollow).map(Err),
+        found => found.map(Ok),
+    }
+}
+
+fn device(stat: &Statx) -> Dev {
+    rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor)
+}
+
+fn file_time(time: StatxTimestamp) -> FileTime {
+    FileTime {
+        seconds: time.tv_sec,
+        nanoseconds: time.tv_nsec,
     }
 }
 
@@ -84,24 +104,16 @@ impl Mount {
     /// mounted because of the call.
     pub(crate) fn of(dir: BorrowedFd<'_>, name: &CStr) -> Result<Self, Errno> {
         let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH;
-        match retry_on_intr(|| rustix::fs::statx(dir, name, flags, StatxFlags::MNT_ID)) {
-            Ok(stat) => Ok(Self {
-                device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+        Ok(match statx(dir, name, flags, StatxFlags::MNT_ID)? {
+            Ok(stat) => Self {
+                device: device(&stat),
                 id: (stat.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(stat.stx_mnt_id),
-            }),
-            // The kernel is older than Linux 4.11, or a sandbox does not know the call.
-            Err(Errno::NOSYS | Errno::PERM) => {
-                let stat = match name.is_empty() {
-                    true => stat_open(dir),
-                    false => stat(dir, name, Symlinks::NoFollow),
-                };
-                Ok(Self {
-                    device: stat?.st_dev,
-                    id: None,
-                })
-            }
-            Err(errno) => Err(errno),
-        }
+            },
+            Err(stat) => Self {
+                device: stat.st_dev,
+                id: None,
+            },
+        })
     }
 
     /// Returns `true` if both files are on one filesystem, and a mount of it does not lie between them. Two mounts of
@@ -124,20 +136,10 @@ pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
 pub(crate) fn size_and_time(file: impl AsFd) -> Result<(u64, FileTime), Errno> {
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
     let wanted = StatxFlags::SIZE | StatxFlags::MTIME;
-    match retry_on_intr(|| rustix::fs::statx(&file, c"", flags, wanted)) {
-        Ok(stat) => {
-            let time = FileTime {
-                seconds: stat.stx_mtime.tv_sec,
-                nanoseconds: stat.stx_mtime.tv_nsec,
-            };
-            Ok((stat.stx_size, time))
-        }
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let stat = stat_open(file)?;
-            Ok((stat.st_size as u64, modified(&stat)))
-        }
-        Err(errno) => Err(errno),
-    }
+    Ok(match statx(file.as_fd(), c"", flags, wanted)? {
+        Ok(stat) => (stat.stx_size, file_time(stat.stx_mtime)),
+        Err(stat) => (stat.st_size as u64, modified(&stat)),
+    })
 }
 
 pub(crate) fn file_type(stat: &Stat) -> FileType {
