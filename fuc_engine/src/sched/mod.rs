@@ -60,5 +60,5 @@ mod zones;
 
 pub(crate) use gate::{Inlet, Take, Thieves};
 pub(crate) use governor::Limits;
-pub(crate) use worker::{Job, When, Worker, scope, shared_scope};
+pub(crate) use worker::{Job, When, Worker, scope};
 pub(crate) use zones::Zones;

@@ -147,14 +147,10 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
 
 /// Calls `main` with a worker that runs on the calling thread. Other workers are started if they
 /// make the job faster. Returns when all threads have ended.
-pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
-    shared_scope(job, None::<fn(&Inlet<'_, J::Task>)>, main)
-}
-
-/// Does the same as [`scope`]. If there is an `attend`, it is called on a thread of its own with an open inlet for
-/// tasks of other processes. It must [close](Inlet::close) the inlet once, and return after `main` does or panics.
-// A job calls either this function or `scope`, because each makes its own copy of the loops of all workers.
-pub(crate) fn shared_scope<J: Job, R>(
+///
+/// If there is an `attend`, it is called on a thread of its own with an open inlet for tasks of other processes. It must
+/// [close](Inlet::close) the inlet once, and return after `main` does or panics.
+pub(crate) fn scope<J: Job, R>(
     job: &J,
     attend: Option<impl FnOnce(&Inlet<'_, J::Task>) + Send>,
     main: impl FnOnce(&mut Worker<'_, '_, J>) -> R,

@@ -16,7 +16,7 @@ pub(crate) fn run<V: Visitor>(
 ) {
     let _end_run = EndRun;
     let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, Task<V>>| attend(sharer, inlet));
-    sched::shared_scope(visitor, attend, |worker| {
+    sched::scope(visitor, attend, |worker| {
         let stealing = sharer.map(Sharer::stealing);
         let _end = stealing.map(End);
         if stealing.is_some_and(|stealing| stealing.part() == Part::Assistant) {
