@@ -3,12 +3,11 @@
 //! It runs beside a removal or a copy of the same operands, to say how much there is. Anything that
 //! cannot be looked at is left out, because the run itself reports it.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::iter;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -216,9 +215,7 @@ impl Visitor for LookAhead<'_> {
     }
 
     fn operand_path(&self, operand: u32) -> &Path {
-        Path::new(OsStr::from_bytes(
-            self.operands[operand as usize].to_bytes(),
-        ))
+        operand::path_of(&self.operands[operand as usize])
     }
 
     fn enter(

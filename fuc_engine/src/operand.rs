@@ -1,6 +1,6 @@
 //! Operands: paths as a caller names them, and which of them can be worked on together.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -18,6 +18,11 @@ pub(crate) fn to_c(path: &Path) -> Result<Box<CStr>, Errno> {
         Ok(path) => Ok(path.into_boxed_c_str()),
         Err(_) => Err(Errno::INVAL),
     }
+}
+
+/// Returns a path for system calls as the caller named it.
+pub(crate) fn path_of(path: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(path.to_bytes()))
 }
 
 /// Returns the path with at most one slash at its end, as `rm` shows it.

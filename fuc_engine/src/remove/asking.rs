@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::context::RemoveContext;
 use super::node::{Consent, DECLINED, KEPT, Name, RemoveNode};
 use super::options::Ask;
-use super::prompt::{self, DirContent, Inquiry, Prompt, Protection, Step};
+use super::prompt::{self, Inquiry, Prompt, Protection, Step};
 use crate::observer::{Answer, Kind};
 use crate::sys::{self, Symlinks};
 
@@ -82,7 +82,10 @@ pub(super) fn ask_about_operand(
 pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
     let access = protection_of(context, context.base, name.name, FileType::Directory);
     let prompt = access.map(|access| {
-        prompt::before_removing_empty(context.options, access, || content_of(context, name))
+        prompt::before_removing_empty(context.options, access, || {
+            let dir = context.open(name)?;
+            context.remover.is_empty(dir.as_fd())
+        })
     });
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
@@ -97,8 +100,9 @@ pub(super) fn ask_to_enter(
     let access = context.at(name, |parent, name| {
         protection_of(context, parent, name, FileType::Directory)
     });
-    let prompt = access
-        .map(|access| prompt::before_entering(context.options, access, || content(context, dir)));
+    let prompt = access.map(|access| {
+        prompt::before_entering(context.options, access, || context.remover.is_empty(dir))
+    });
     let consent = match prompt {
         Ok(Prompt::Ask(Inquiry {
             step: Step::Remove, ..
@@ -236,23 +240,6 @@ fn protection_of(
         true => Protection::Writable,
         false => Protection::WriteProtected,
     })
-}
-
-/// Finds out whether an open directory is empty.
-fn content(context: &RemoveContext<'_>, dir: BorrowedFd<'_>) -> DirContent {
-    match context.remover.is_empty(dir) {
-        Ok(true) => DirContent::Nothing,
-        Ok(false) => DirContent::Something,
-        Err(errno) => DirContent::Unreadable(errno),
-    }
-}
-
-/// Opens a directory and looks whether it is empty.
-fn content_of(context: &RemoveContext<'_>, name: Name<'_>) -> DirContent {
-    match context.open(name) {
-        Ok(dir) => content(context, dir.as_fd()),
-        Err(errno) => DirContent::Unreadable(errno),
-    }
 }
 
 fn kind_of(stat: &sys::Stat) -> Kind {

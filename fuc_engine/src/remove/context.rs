@@ -1,14 +1,13 @@
 //! The parts of a run that all of its steps share. This module decides nothing.
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
 use super::lock::Unlocking;
-use super::node::{KEPT, Name, Parent, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
+use super::node::{KEPT, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
 use super::options::{Ask, RemoveOp, Scope};
 use super::remover::{Remover, trimmed};
 use crate::descriptors::{Descriptors, Roots};
@@ -61,9 +60,7 @@ impl<'a> RemoveContext<'a> {
     }
 
     pub(super) fn operand_path(&self, operand: u32) -> &Path {
-        Path::new(OsStr::from_bytes(
-            self.operands[operand as usize].to_bytes(),
-        ))
+        operand::path_of(&self.operands[operand as usize])
     }
 
     /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
@@ -78,11 +75,11 @@ impl<'a> RemoveContext<'a> {
         call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         match name.parent {
-            Parent::Node(node) => {
+            Some(node) => {
                 let dir = self.descriptors.pin(node, Side::Source, self)?;
                 call(dir.as_fd(), name.name)
             }
-            Parent::Operand(_) => call(self.base, name.name),
+            None => call(self.base, name.name),
         }
     }
 }
@@ -91,11 +88,10 @@ impl<'a> RemoveContext<'a> {
 impl RemoveContext<'_> {
     pub(super) fn path(&self, name: Name<'_>) -> PathBuf {
         match name.parent {
-            Parent::Node(node) => {
-                let place = &node.place;
-                place.path_of(self.operand_path(place.operand), name.name)
-            }
-            Parent::Operand(operand) => self.operand_path(operand).to_path_buf(),
+            Some(node) => node
+                .place
+                .path_of(self.operand_path(name.operand), name.name),
+            None => self.operand_path(name.operand).to_path_buf(),
         }
     }
 
@@ -105,23 +101,18 @@ impl RemoveContext<'_> {
         name.mark(SHRUNK);
         if self.report.wants_events() {
             // A call that takes the whole name would make the compiler store each name in memory.
-            match name.parent {
-                Parent::Node(node) => self.emit_removed_entry(node, name.name),
-                Parent::Operand(operand) => self.emit_removed_operand(operand),
-            }
+            self.emit_removed(name.parent, name.operand, name.name);
         }
     }
 
     #[cold]
-    fn emit_removed_entry(&self, node: &RemoveNode, name: &CStr) {
-        let path = self.path(Name::entry(node, name));
+    fn emit_removed(&self, parent: Option<&RemoveNode>, operand: u32, name: &CStr) {
+        let path = self.path(Name {
+            parent,
+            operand,
+            name,
+        });
         self.report.event(Event::Removed(&path));
-    }
-
-    #[cold]
-    fn emit_removed_operand(&self, operand: u32) {
-        self.report
-            .event(Event::Removed(self.operand_path(operand)));
     }
 
     /// Reports that a directory is gone.
@@ -129,8 +120,7 @@ impl RemoveContext<'_> {
     pub(super) fn removed_directory(&self, name: Name<'_>) {
         name.mark(SHRUNK);
         if self.report.wants_events() {
-            let Name { parent, name } = name;
-            self.emit_removed_directory(Name { parent, name });
+            self.emit_removed_directory(Name { ..name });
         }
     }
 
@@ -168,8 +158,7 @@ impl RemoveContext<'_> {
 
     /// Reports a failure about a name.
     pub(super) fn fail(&self, name: Name<'_>, error: Error) {
-        self.failures
-            .fail(name.operand_index(), error, &self.report);
+        self.failures.fail(name.operand, error, &self.report);
     }
 
     /// Notes that nothing of an operand is left to do.
@@ -194,7 +183,7 @@ impl RemoveContext<'_> {
                 Ok(_) => false,
                 // The directory that contained the name is gone. If not, its own removal will fail. Some FUSE
                 // filesystems list a directory twice, and answer this for its second name.
-                Err(Errno::STALE) => matches!(name.parent, Parent::Node(_)),
+                Err(Errno::STALE) => name.parent.is_some(),
                 Err(errno) => is_missing(errno),
             }
     }

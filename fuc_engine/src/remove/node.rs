@@ -94,48 +94,34 @@ impl State {
 /// An entry of a directory in flight, or an operand.
 #[derive(Clone, Copy)]
 pub(super) struct Name<'a> {
-    pub(super) parent: Parent<'a>,
+    /// The directory that the name is in. `None` for an operand.
+    pub(super) parent: Option<&'a RemoveNode>,
+    /// The index of the operand that the name is or lies below.
+    pub(super) operand: u32,
     /// One component, or the whole path of an operand.
     pub(super) name: &'a CStr,
 }
 
-/// The directory that a name is in.
-#[derive(Clone, Copy)]
-pub(super) enum Parent<'a> {
-    Node(&'a RemoveNode),
-    /// The name is the operand of this index.
-    Operand(u32),
-}
-
 impl<'a> Name<'a> {
     pub(super) fn entry(node: &'a RemoveNode, name: &'a CStr) -> Self {
-        let parent = Parent::Node(node);
-        Self { parent, name }
-    }
-
-    pub(super) fn operand(operand: u32, name: &'a CStr) -> Self {
-        let parent = Parent::Operand(operand);
-        Self { parent, name }
-    }
-
-    pub(super) fn of(place: &'a RemovePlace) -> Self {
-        match &place.parent {
-            Some(node) => Self::entry(node, &place.name),
-            None => Self::operand(place.operand, &place.name),
+        Self {
+            parent: Some(node),
+            operand: node.place.operand,
+            name,
         }
     }
 
-    /// Returns the index of the operand that the name is or lies below.
-    pub(super) fn operand_index(self) -> u32 {
-        match self.parent {
-            Parent::Node(node) => node.place.operand,
-            Parent::Operand(operand) => operand,
+    pub(super) fn of(place: &'a RemovePlace) -> Self {
+        Self {
+            parent: place.parent.as_ref(),
+            operand: place.operand,
+            name: &place.name,
         }
     }
 
     /// Marks the directory that the name is in.
     pub(super) fn mark(self, marks: u8) {
-        if let Parent::Node(node) = self.parent {
+        if let Some(node) = self.parent {
             node.state.mark(marks);
         }
     }

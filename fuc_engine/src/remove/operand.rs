@@ -17,7 +17,11 @@ use crate::sys::{self, Symlinks};
 /// Removes an operand. Returns `None` if it is a directory to enter.
 pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
     let path = &context.operands[operand as usize];
-    let name = Name::operand(operand, path);
+    let name = Name {
+        parent: None,
+        operand,
+        name: path,
+    };
     let left = |errno| Some(directory::left(context, name, errno));
     if context.remover.is_path_gone(context.base, path) {
         return left(Errno::NOENT);
@@ -62,7 +66,11 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option
 fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
     let options = context.options;
     let path = &context.operands[operand as usize];
-    let name = Name::operand(operand, path);
+    let name = Name {
+        parent: None,
+        operand,
+        name: path,
+    };
     let refused = |refusal| {
         context.refuse(name, refusal);
         Some(Entered::Left)

@@ -25,14 +25,6 @@ pub(super) enum Protection {
     WriteProtected,
 }
 
-/// The content of a directory, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum DirContent {
-    Nothing,
-    Something,
-    Unreadable(Errno),
-}
-
 /// How to go on with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Prompt {
@@ -113,15 +105,15 @@ pub(super) fn before_removing(
 pub(super) fn before_entering(
     options: &RemoveOp<'_>,
     access: Protection,
-    content: impl FnOnce() -> DirContent,
+    is_empty: impl FnOnce() -> Result<bool, Errno>,
 ) -> Prompt {
     if !is_question_due(options, access) {
         return Prompt::Proceed;
     }
-    match content() {
-        DirContent::Nothing => Prompt::about_directory(Step::Remove, access),
-        DirContent::Something => Prompt::about_directory(Step::Enter, access),
-        DirContent::Unreadable(errno) => Prompt::Fail(errno),
+    match is_empty() {
+        Ok(true) => Prompt::about_directory(Step::Remove, access),
+        Ok(false) => Prompt::about_directory(Step::Enter, access),
+        Err(errno) => Prompt::Fail(errno),
     }
 }
 
@@ -129,16 +121,16 @@ pub(super) fn before_entering(
 pub(super) fn before_removing_empty(
     options: &RemoveOp<'_>,
     access: Protection,
-    content: impl FnOnce() -> DirContent,
+    is_empty: impl FnOnce() -> Result<bool, Errno>,
 ) -> Prompt {
     if !is_question_due(options, access) {
         return Prompt::Proceed;
     }
-    match content() {
-        DirContent::Nothing => Prompt::about_directory(Step::Remove, access),
+    match is_empty() {
+        Ok(true) => Prompt::about_directory(Step::Remove, access),
         // A question would be pointless. `rm` reports this error, and not ENOTEMPTY.
-        DirContent::Something => Prompt::Fail(Errno::ISDIR),
-        DirContent::Unreadable(_) => Prompt::about_directory(Step::TryUnread, access),
+        Ok(false) => Prompt::Fail(Errno::ISDIR),
+        Err(_) => Prompt::about_directory(Step::TryUnread, access),
     }
 }
 
@@ -194,9 +186,9 @@ mod tests {
             let row = format!("{ask:?}, {access:?}");
             let policy = policy(ask);
             let removing = before_removing(&policy, access, || Ok(Kind::File)).unwrap();
-            let entering = before_entering(&policy, access, || DirContent::Something);
+            let entering = before_entering(&policy, access, || Ok(false));
             let trying = before_trying_unread(&policy, access, UNREADABLE);
-            let empty = before_removing_empty(&policy, access, || DirContent::Nothing);
+            let empty = before_removing_empty(&policy, access, || Ok(true));
             assert_eq!(empty != Prompt::Proceed, is_due, "removing empty: {row}");
             assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
             assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
@@ -215,14 +207,11 @@ mod tests {
 
     #[test]
     fn the_question_before_entering_depends_on_the_content() {
-        for (content, expected) in [
-            (DirContent::Nothing, Step::Remove),
-            (DirContent::Something, Step::Enter),
-        ] {
-            let prompt = before_entering(&policy(Ask::Always), Writable, || content);
-            assert_eq!(asked(prompt), Some(expected), "{content:?}");
+        for (is_empty, expected) in [(Ok(true), Step::Remove), (Ok(false), Step::Enter)] {
+            let prompt = before_entering(&policy(Ask::Always), Writable, || is_empty);
+            assert_eq!(asked(prompt), Some(expected), "{is_empty:?}");
         }
-        let unreadable = DirContent::Unreadable(UNREADABLE);
+        let unreadable = Err(UNREADABLE);
         let prompt = before_entering(&policy(Ask::Always), Writable, || unreadable);
         assert_eq!(prompt, Prompt::Fail(UNREADABLE));
     }
@@ -246,13 +235,13 @@ mod tests {
     #[test]
     fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
         let ask = |step| Prompt::about_directory(step, Writable);
-        for (content, expected) in [
-            (DirContent::Nothing, ask(Step::Remove)),
-            (DirContent::Something, Prompt::Fail(Errno::ISDIR)),
-            (DirContent::Unreadable(UNREADABLE), ask(Step::TryUnread)),
+        for (is_empty, expected) in [
+            (Ok(true), ask(Step::Remove)),
+            (Ok(false), Prompt::Fail(Errno::ISDIR)),
+            (Err(UNREADABLE), ask(Step::TryUnread)),
         ] {
-            let prompt = before_removing_empty(&policy(Ask::Always), Writable, || content);
-            assert_eq!(prompt, expected, "{content:?}");
+            let prompt = before_removing_empty(&policy(Ask::Always), Writable, || is_empty);
+            assert_eq!(prompt, expected, "{is_empty:?}");
         }
     }
 

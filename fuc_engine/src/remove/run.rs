@@ -219,13 +219,23 @@ impl<'a> Removal<'a> {
             return self.look_and_remove(node, dir, Entry::new(name, kind), worker);
         }
         match sys::unlink(dir, name) {
-            Ok(()) => {
-                Self::count(Counted::of(kind), worker);
-                context.removed(Name::entry(node, name));
-                Visit::Done
-            }
+            Ok(()) => self.removed_entry(node, name, kind, worker),
             Err(errno) => self.not_unlinked(node, dir, Entry::new(name, kind), errno, worker),
         }
+    }
+
+    /// Counts and reports an entry of this type that was removed.
+    #[inline(always)]
+    fn removed_entry(
+        &self,
+        node: &RemoveNode,
+        name: &CStr,
+        kind: FileType,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Visit {
+        Self::count(Counted::of(kind), worker);
+        self.context.removed(Name::entry(node, name));
+        Visit::Done
     }
 
     /// Asks about an entry that is not listed as a directory, if there are questions, and removes it.
@@ -249,11 +259,7 @@ impl<'a> Removal<'a> {
             }
         }
         match context.remover.unlink(dir, name) {
-            Ok(()) => {
-                Self::count(Counted::of(kind), worker);
-                context.removed(Name::entry(node, name));
-                Visit::Done
-            }
+            Ok(()) => self.removed_entry(node, name, kind, worker),
             Err(errno) => self.not_unlinked(node, dir, entry, errno, worker),
         }
     }
@@ -271,9 +277,7 @@ impl<'a> Removal<'a> {
         let name = Name::entry(node, entry.name);
         let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.remover.unlink(dir, name);
         let Err(errno) = unlock::retry(&self.context, name, errno, unlink) else {
-            Self::count(Counted::of(entry.kind()), worker);
-            self.context.removed(name);
-            return Visit::Done;
+            return self.removed_entry(node, entry.name, entry.kind(), worker);
         };
         if room::is_needed(errno) {
             let place = node.child(entry.name);

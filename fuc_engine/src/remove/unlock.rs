@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::context::RemoveContext;
 use super::lock::Lock;
-use super::node::{Name, Parent, RemoveNode, RemovePlace};
+use super::node::{Name, RemoveNode, RemovePlace};
 use crate::node::Side;
 use crate::sys::{self, Blocking, Fd, FileId, Symlinks};
 
@@ -100,10 +100,9 @@ pub(super) fn retry<T>(
         if !context.unlocks || !matches!(failed, Errno::ACCESS | Errno::PERM | Errno::ROFS) {
             break;
         }
-        let is_unlocked = match name.parent {
-            Parent::Node(above) => unlock_directory(context, above, failed).is_ok(),
-            Parent::Operand(_) => false,
-        };
+        let above = name.parent;
+        let is_unlocked =
+            above.is_some_and(|above| unlock_directory(context, above, failed).is_ok());
         let called = match failed {
             Errno::PERM => call_unlocked(context, name, is_unlocked, &mut call),
             _ if is_unlocked => context.at(name, &mut call),
