@@ -457,12 +457,9 @@ pub(crate) trait Thieves<T>: Sync {
     /// Returns whether another process could run the task.
     fn can_take(&self, task: &T) -> Take;
 
-    /// Returns `true` if a task that is given comes back to this process. If not, it is passed on for a third one.
-    fn gets_back(&self, task: &T) -> bool;
-
-    /// Gives tasks to another process, which has asked for some. They come back through [`Inlet::put_back`], unless they
-    /// are passed on.
-    fn give(&self, tasks: Vec<T>);
+    /// Gives tasks to another process, which has asked for some. Before that, calls `expect` with the number of times that
+    /// [`Inlet::put_back`] will return some of them.
+    fn give(&self, tasks: Vec<T>, expect: &dyn Fn(usize));
 
     /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
     /// come through an [`Inlet`].
@@ -483,9 +480,9 @@ impl<T> Inlet<'_, T> {
         self.put_counted(tasks, 0);
     }
 
-    /// Hands a task to the workers with which `given` tasks come back that were [given](Thieves::give).
-    pub(crate) fn put_back(&self, task: T, given: usize) {
-        self.put_counted([task].into(), given);
+    /// Hands a task to the workers that comes back after it was [given](Thieves::give). It is `expected` as so many.
+    pub(crate) fn put_back(&self, task: T, expected: usize) {
+        self.put_counted([task].into(), expected);
     }
 
     fn put_counted(&self, tasks: VecDeque<T>, back: usize) {

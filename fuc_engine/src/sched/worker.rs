@@ -529,10 +529,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let stealable = self.stealable(thieves);
         if !stealable.is_empty() {
             let tasks = self.stack.take_range(stealable);
-            // The tasks may come back as soon as they are given.
-            let returning = tasks.iter().filter(|task| thieves.gets_back(task));
-            self.shared.gate.expect(returning.count());
-            thieves.give(tasks);
+            thieves.give(tasks, &|tasks| self.shared.gate.expect(tasks));
         }
     }
 

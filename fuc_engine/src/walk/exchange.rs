@@ -96,8 +96,6 @@ pub(crate) struct Names<D: Dir> {
     entries: Listing,
     /// The engine to which the entries are given unasked.
     home: Option<u32>,
-    /// Number of tasks that the entries were.
-    tasks: usize,
 }
 
 impl<D: Dir> Names<D> {
@@ -108,7 +106,6 @@ impl<D: Dir> Names<D> {
             parent: Arc::clone(parent),
             entries: Listing::with_capacity(0),
             home,
-            tasks: 0,
         }
     }
 }
@@ -272,13 +269,13 @@ impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
         self.keep(&parent, content, load, kept)
     }
 
-    /// Returns what was kept under a ticket that comes back, or a part of it, and the number of tasks with which all of
-    /// it has come back.
+    /// Returns what was kept under a ticket that comes back, or a part of it. Also returns 1 if all of it has come back,
+    /// or else 0.
     fn redeem(&self, ticket: Ticket) -> Option<(Kept<D, T>, usize)> {
         let mut away = lock(&self.away);
         let kept = away.kept.get_mut(&ticket.number)?;
-        let (part, tasks) = match kept {
-            Kept::Names(names) => (None, names.tasks),
+        let part = match kept {
+            Kept::Names(_) => None,
             Kept::Range { task, bytes_left } => {
                 *bytes_left = bytes_left.saturating_sub(ticket.end.saturating_sub(ticket.start));
                 let part = Kept::Range {
@@ -288,11 +285,11 @@ impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
                 if *bytes_left > 0 {
                     return Some((part, 0));
                 }
-                (Some(part), 1)
+                Some(part)
             }
         };
         let all = away.kept.remove(&ticket.number);
-        Some((part.or(all)?, tasks))
+        Some((part.or(all)?, 1))
     }
 }
 
@@ -321,14 +318,11 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
         }
     }
 
-    fn gets_back(&self, task: &Task<V>) -> bool {
-        // A range of another engine goes back there.
-        !matches!(task, Task::Stolen(_))
-    }
-
-    fn give(&self, tasks: Vec<Task<V>>) {
+    fn give(&self, tasks: Vec<Task<V>>, expect: &dyn Fn(usize)) {
         let mut all: Vec<Names<V::Dir>> = Vec::new();
         let mut stolen = Vec::new();
+        // Ranges of other engines go back there.
+        let mut passed_on = Vec::new();
         for task in tasks {
             match task {
                 Task::Enter { place, purpose } => add_directory(&mut all, place, purpose),
@@ -337,14 +331,16 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                     // The names only, without the room of a buffer.
                     entries: listing.entries().to_listing(),
                     home: None,
-                    tasks: 1,
                 }),
                 Task::Own(task) => stolen.push(self.keep_range(task)),
-                Task::Stolen(range) => stolen.push(*range),
+                Task::Stolen(range) => passed_on.push(*range),
                 _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             }
         }
         stolen.extend(all.into_iter().map(|names| self.keep_names(names)));
+        // They may come back as soon as they are given.
+        expect(stolen.len());
+        stolen.append(&mut passed_on);
         self.exchange().give(stolen);
     }
 
@@ -358,7 +354,7 @@ fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purp
     let Some(parent) = place.parent else {
         unreachable!("BUG: a thief was given an operand");
     };
-    let is_last = |last: &Names<D>| last.home.is_none() && Arc::ptr_eq(&last.parent, &parent);
+    let is_last = |last: &Names<D>| Arc::ptr_eq(&last.parent, &parent);
     if !all.last().is_some_and(is_last) {
         all.push(Names::new(&parent, None));
     }
@@ -368,7 +364,6 @@ fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purp
             Purpose::ProcessEntries => entry.skipped(),
             Purpose::Process { .. } => entry,
         });
-        last.tasks += 1;
     }
     // The names are another user of the directory, so this one is never the last.
     node::climb(parent, |_| unreachable!("BUG: the names are a user"));
@@ -411,7 +406,7 @@ fn send<V: Visitor>(sharer: &dyn Sharer<V>, names: Names<V::Dir>, worker: &Walke
     };
     // They may come back as soon as they are given.
     worker.expect(1);
-    let stolen = stealing.keep_names(Names { tasks: 1, ..names });
+    let stolen = stealing.keep_names(names);
     stealing.exchange().entrust(home, vec![stolen]);
 }
 
@@ -427,9 +422,9 @@ pub(super) fn attend<V: Visitor>(
                 inlet.put(stolen.into_iter().map(Box::new).map(Task::Stolen).collect());
             }
             Incoming::Returned(ticket, given) => {
-                if let Some((kept, tasks)) = stealing.redeem(ticket) {
+                if let Some((kept, expected)) = stealing.redeem(ticket) {
                     let kept = Box::new(kept);
-                    inlet.put_back(Task::Returned { kept, given }, tasks);
+                    inlet.put_back(Task::Returned { kept, given }, expected);
                 }
             }
             Incoming::End => return,

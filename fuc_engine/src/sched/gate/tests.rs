@@ -275,11 +275,7 @@ fn a_worker_steals_only_while_tasks_are_wanted() {
             Take::Always
         }
 
-        fn gets_back(&self, _: &u32) -> bool {
-            true
-        }
-
-        fn give(&self, _: Vec<u32>) {
+        fn give(&self, _: Vec<u32>, _: &dyn Fn(usize)) {
             panic!("BUG: it only steals");
         }
 
