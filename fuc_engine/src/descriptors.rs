@@ -296,11 +296,8 @@ impl<D: Dir> Descriptors<D> {
         open: impl Fn() -> Result<Fd, Errno>,
     ) -> Result<Pinned<'n>, Errno> {
         let slot = node.dir.slot(side);
-        if let Some(pin) = slot.try_pin() {
-            return Ok(pin);
-        }
         loop {
-            if let Some(pin) = self.making_room(|| slot.try_pin_or_import())? {
+            if let Some(pin) = self.try_pin(slot)? {
                 return Ok(pin);
             }
             let fd = open()?;

@@ -7,14 +7,14 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxAttributes, StatxFlags, accessat};
+use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks};
 use super::process::effective_user;
-use super::stat::{check_access_by, stat};
+use super::stat::{check_access, stat};
 
 /// The sticky bit of a mode.
 const STICKY: u32 = 0o1000;
@@ -22,8 +22,12 @@ const STICKY: u32 = 0o1000;
 /// Fails with the kernel's error if this process may not create names in a directory. `path` leads
 /// from `dir` to that directory.
 pub(crate) fn check_adding(dir: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
-    let wanted = Access::WRITE_OK | Access::EXEC_OK;
-    check_access_by(Symlinks::Follow, |flags| accessat(dir, path, wanted, flags))
+    let directory = At {
+        dir,
+        name: path,
+        symlinks: Symlinks::Follow,
+    };
+    check_access(directory, Access::WRITE_OK | Access::EXEC_OK)
 }
 
 /// Fails with the kernel's error if this process may not remove or rename `name`, which must exist.
@@ -71,9 +75,7 @@ fn attributes(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> StatxAttr
 
 /// Fails with the kernel's error if this process may not write to the file at `at`, which must exist.
 pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
-    check_access_by(at.symlinks, |flags| {
-        accessat(at.dir, at.name, Access::WRITE_OK, flags)
-    })?;
+    check_access(at, Access::WRITE_OK)?;
     // The kernel permits these files to be opened only to append to them.
     match attributes(at.dir, at.name, at.symlinks).contains(StatxAttributes::APPEND) {
         true => Err(Errno::PERM),
@@ -83,9 +85,7 @@ pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
 
 /// Fails with the kernel's error if this process may not read the file at `at`.
 pub(crate) fn check_reading(at: At<'_>) -> Result<(), Errno> {
-    check_access_by(at.symlinks, |flags| {
-        accessat(at.dir, at.name, Access::READ_OK, flags)
-    })
+    check_access(at, Access::READ_OK)
 }
 
 /// Fails with `EPERM` if the kernel protects a file, which was seen as `stat`, from hard links by users that
@@ -101,10 +101,7 @@ pub(crate) fn check_linking(at: At<'_>, stat: &Stat) -> Result<(), Errno> {
     let is_safe = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
         && stat.st_mode & SET_USER_ID == 0
         && stat.st_mode & SET_GROUP_ID != SET_GROUP_ID
-        && check_access_by(at.symlinks, |flags| {
-            accessat(at.dir, at.name, wanted, flags)
-        })
-        .is_ok();
+        && check_access(at, wanted).is_ok();
     let protection = std::fs::read("/proc/sys/fs/protected_hardlinks");
     match is_safe || protection.is_ok_and(|value| value.starts_with(b"0")) {
         true => Ok(()),

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::filesystem::keeps_identities;
 use super::identity::{FileId, Identity, identity};
 use super::interrupted::retry_on_intr;
-use super::open::Symlinks;
+use super::open::{At, Symlinks};
 
 /// Facts about an open directory.
 #[derive(Clone, Copy, Debug)]
@@ -183,7 +183,14 @@ fn may_write_by(
     }
 }
 
-pub(super) fn check_access_by(
+/// Fails with the kernel's error if this process may not access the file at `at` in this way.
+pub(super) fn check_access(at: At<'_>, wanted: Access) -> Result<(), Errno> {
+    check_access_by(at.symlinks, |flags| {
+        accessat(at.dir, at.name, wanted, flags)
+    })
+}
+
+fn check_access_by(
     symlinks: Symlinks,
     mut access: impl FnMut(AtFlags) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
