@@ -20,15 +20,6 @@ use super::prompt::{self, Inquiry, Prompt, Protection, Step};
 use crate::observer::{Answer, Kind};
 use crate::sys::{self, Symlinks};
 
-/// The result of asking about an entry that is not listed as a directory.
-pub(super) enum Asked {
-    Remove,
-    /// Leave the entry alone. Any failure has already been reported.
-    Leave,
-    /// Enter the entry, which is a directory. The user is asked about it then.
-    Enter,
-}
-
 /// The consequence for the parent directory if a name must stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum IfLeft {
@@ -48,40 +39,25 @@ pub(super) fn needs_stat(context: &RemoveContext<'_>) -> bool {
     }
 }
 
-/// Asks about an entry that is not listed as a directory.
-#[cold]
+/// Asks about an entry that is not a directory.
 pub(super) fn ask_about_entry(
-    context: &RemoveContext<'_>,
-    node: &RemoveNode,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    kind: FileType,
-) -> Asked {
-    if kind == FileType::Unknown && is_directory(dir, name) {
-        return Asked::Enter;
-    }
-    let name = Name::entry(node, name);
-    let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
-    match ask_and_apply(context, name, prompt, IfLeft::TryParent) {
-        Answer::Yes => Asked::Remove,
-        Answer::No => Asked::Leave,
-    }
-}
-
-/// Asks about an operand that is not a directory.
-pub(super) fn ask_about_operand(
     context: &RemoveContext<'_>,
     name: Name<'_>,
     kind: FileType,
 ) -> Answer {
-    let prompt = prompt_to_remove(context, context.base, name.name, kind);
+    let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
+    ask_and_apply(context, name, prompt, IfLeft::TryParent)
+}
+
+/// Asks about an operand that is not a directory, or about a name that was one until another process replaced it.
+pub(super) fn ask_about(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Answer {
+    let prompt = context.at(name, |dir, name| prompt_to_remove(context, dir, name, kind));
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
 /// Asks about an operand that is a directory and must be empty.
 pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
-    let access = protection_of(context, context.base, name.name, FileType::Directory);
-    let prompt = access.map(|access| {
+    let prompt = protection_of_directory(context, name).map(|access| {
         prompt::before_removing_empty(context.options, access, || {
             let dir = context.open(name)?;
             context.remover.is_empty(dir.as_fd())
@@ -97,10 +73,7 @@ pub(super) fn ask_to_enter(
     name: Name<'_>,
     dir: BorrowedFd<'_>,
 ) -> Option<Consent> {
-    let access = context.at(name, |parent, name| {
-        protection_of(context, parent, name, FileType::Directory)
-    });
-    let prompt = access.map(|access| {
+    let prompt = protection_of_directory(context, name).map(|access| {
         prompt::before_entering(context.options, access, || context.remover.is_empty(dir))
     });
     let consent = match prompt {
@@ -115,14 +88,6 @@ pub(super) fn ask_to_enter(
     }
 }
 
-/// Asks about a name that was a directory until another process replaced it.
-pub(super) fn ask_about_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
-    let prompt = context.at(name, |dir, name| {
-        prompt_to_remove(context, dir, name, FileType::Unknown)
-    });
-    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
-}
-
 /// Decides about a directory that cannot be read because of `errno`.
 pub(super) fn prompt_to_try_unread(
     context: &RemoveContext<'_>,
@@ -132,10 +97,8 @@ pub(super) fn prompt_to_try_unread(
     if !context.asks {
         return Ok(Prompt::Proceed);
     }
-    let access = context.at(name, |dir, name| {
-        sys::stat(dir, name, Symlinks::NoFollow)?;
-        protection_of(context, dir, name, FileType::Directory)
-    })?;
+    context.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
+    let access = protection_of_directory(context, name)?;
     Ok(prompt::before_trying_unread(context.options, access, errno))
 }
 
@@ -221,7 +184,7 @@ pub(super) fn ask_and_apply(
 }
 
 /// Returns `true` if `name` is known to be a directory.
-fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
+pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
     sys::stat(dir, name, Symlinks::NoFollow).is_ok_and(|stat| sys::is_directory(&stat))
 }
 
@@ -239,6 +202,15 @@ fn protection_of(
     Ok(match sys::may_write(dir, name, Symlinks::NoFollow)? {
         true => Protection::Writable,
         false => Protection::WriteProtected,
+    })
+}
+
+fn protection_of_directory(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+) -> Result<Protection, Errno> {
+    context.at(name, |dir, name| {
+        protection_of(context, dir, name, FileType::Directory)
     })
 }
 

@@ -80,9 +80,7 @@ impl Entering<'_> {
         match self.decide(dir.as_fd()) {
             Ok(consent) => Entered::Open(dir, consent),
             Err(entered) => {
-                if let Some(unlocked) = Unlocked::of(self.context, dir) {
-                    unlocked.restore();
-                }
+                Unlocked::restore_open(self.context, dir);
                 entered
             }
         }
@@ -254,7 +252,7 @@ pub(super) fn remove_unlisted(
 
 /// Removes a name that was a directory until another process replaced it.
 pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && asking::ask_about_replaced(context, name) == Answer::No {
+    if context.asks && asking::ask_about(context, name, FileType::Unknown) == Answer::No {
         return Entered::Left;
     }
     match context.unlocking(name, |dir, name| context.remover.unlink(dir, name)) {

@@ -39,7 +39,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
-            if asking::ask_about_operand(context, name, kind) == Answer::No {
+            if asking::ask_about(context, name, kind) == Answer::No {
                 return Some(Entered::Left);
             }
         }

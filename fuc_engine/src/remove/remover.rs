@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -34,11 +34,7 @@ pub(super) enum Remover {
 
 impl Remover {
     /// Prepares to remove these operands, and perhaps others.
-    pub(super) fn new<P: AsRef<Path>>(
-        execution: Execution,
-        operands: &[P],
-        others: Others,
-    ) -> Self {
+    pub(super) fn new(execution: Execution, operands: &[PathBuf], others: Others) -> Self {
         match execution {
             Execution::Real => Self::Real,
             Execution::DryRun => Self::Planned(PlannedRemovals::new(operands, others)),
@@ -148,8 +144,8 @@ pub(super) struct PlannedRemovals {
 }
 
 impl PlannedRemovals {
-    fn new<P: AsRef<Path>>(operands: &[P], others: Others) -> Self {
-        let paths = operands.iter().map(|path| operand::to_c(path.as_ref()));
+    fn new(operands: &[PathBuf], others: Others) -> Self {
+        let paths = operands.iter().map(|path| operand::to_c(path));
         let operands: Vec<_> = paths.filter_map(Result::ok).collect();
         let runs = operand::independent_runs(operands.iter().map(|path| &**path), |_| true);
         // A slash makes the kernel follow a link, which may be below the directory that it leads to.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::{self, Asked};
+use super::asking;
 use super::context::RemoveContext;
 use super::directory::{self, Entered};
 use super::guards::Safeguards;
@@ -27,6 +27,7 @@ use crate::distribute::Part;
 use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::node::{Node, Side};
+use crate::observer::Answer;
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::When;
@@ -252,10 +253,11 @@ impl<'a> Removal<'a> {
             return Visit::Done;
         }
         if context.asks {
-            match asking::ask_about_entry(context, node, dir, name, kind) {
-                Asked::Remove => {}
-                Asked::Leave => return Visit::Done,
-                Asked::Enter => return self.found_directory(node, dir, name, worker),
+            if kind == FileType::Unknown && asking::is_directory(dir, name) {
+                return self.found_directory(node, dir, name, worker);
+            }
+            if asking::ask_about_entry(context, Name::entry(node, name), kind) == Answer::No {
+                return Visit::Done;
             }
         }
         match context.remover.unlink(dir, name) {

@@ -37,8 +37,15 @@ pub(super) struct Unlocked {
 }
 
 impl Unlocked {
+    /// Locks an open directory again if it was unlocked.
+    pub(super) fn restore_open(context: &RemoveContext<'_>, dir: Fd) {
+        if let Some(unlocked) = Self::of(context, dir) {
+            unlocked.restore();
+        }
+    }
+
     /// Returns `None` if the directory was not unlocked.
-    pub(super) fn of(context: &RemoveContext<'_>, dir: Fd) -> Option<Self> {
+    fn of(context: &RemoveContext<'_>, dir: Fd) -> Option<Self> {
         context.unlocking.directories.get()?;
         let id = FileId::of(&sys::stat_open(&dir).ok()?);
         let lock = context.unlocking.directories().remove(&id)?;
@@ -225,10 +232,8 @@ pub(super) fn open(context: &RemoveContext<'_>, place: &RemovePlace, errno: Errn
     }
     let listed = || sys::open_directory(held.as_fd(), c".", Symlinks::NoFollow);
     let opened = descriptors.making_room(listed);
-    if opened.is_err()
-        && let Some(unlocked) = Unlocked::of(context, held)
-    {
-        unlocked.restore();
+    if opened.is_err() {
+        Unlocked::restore_open(context, held);
     }
     opened.ok()
 }
