@@ -128,8 +128,10 @@ impl<D: Dir> Place<D> {
         self.path_then(operand, Some(name))
     }
 
-    /// Builds a path in one allocation, from its end, because `-v` needs one for every name.
-    fn path_then(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
+    /// Returns the path of `name` in this directory, or of the directory itself.
+    ///
+    /// Builds it in one allocation, from its end, because `-v` needs one for every name.
+    pub(crate) fn path_then(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
         let operand = operand.as_os_str().as_bytes();
         let below = || {
             let places = std::iter::successors(Some(self), |place| {

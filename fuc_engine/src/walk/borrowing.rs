@@ -74,9 +74,8 @@ fn put_off<V: Visitor>(
         thread::sleep(PAUSE);
         worker.push(Task::Stolen(stolen), When::Idle);
     } else {
-        sharer
-            .stealing()
-            .give_back(stolen.ticket, Given::NotReached);
+        let exchange = sharer.stealing().exchange();
+        exchange.give_back(stolen.ticket, Given::NotReached);
     }
 }
 
@@ -91,7 +90,8 @@ fn copy_range<V: Visitor>(
     let given = sharer.copy_range(&parent, &mut stolen, worker);
     // The parent is closed before the ticket is given back.
     release(visitor, &parent);
-    sharer.stealing().give_back(stolen.ticket, given);
+    let exchange = sharer.stealing().exchange();
+    exchange.give_back(stolen.ticket, given);
 }
 
 /// Opens the parent of stolen entries, and makes a borrowed node of it.
@@ -200,10 +200,4 @@ pub(crate) fn give_back<V: Visitor>(
     let given = Given::Finished(finished);
     sharer.stealing().give_back_all_in(node, given);
     ControlFlow::Break(())
-}
-
-/// Gives stolen entries back in a run that was cancelled before they were begun.
-pub(super) fn skip_stolen<V: Visitor>(sharer: &dyn Sharer<V>, stolen: Stolen) {
-    let given = Given::Finished(Finished::NOT_DONE);
-    sharer.stealing().give_back(stolen.ticket, given);
 }

@@ -185,11 +185,6 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         self.part
     }
 
-    /// Reports that the run of this engine has ended.
-    pub(super) fn end(&self) {
-        self.exchange.end();
-    }
-
     /// Notes which entries of a borrowed parent another engine has given.
     pub(super) fn borrow(&self, parent: &Arc<Node<D>>, loan: Loan) {
         lock(&self.borrowed).insert(parent.address(), loan);
@@ -205,12 +200,8 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
     pub(super) fn give_back_all_in(&self, parent: &Arc<Node<D>>, given: Given) {
         let loan = lock(&self.borrowed).remove(&parent.address());
         if let Some(loan) = loan {
-            self.give_back(loan.ticket, given);
+            self.exchange.give_back(loan.ticket, given);
         }
-    }
-
-    pub(super) fn give_back(&self, ticket: Ticket, given: Given) {
-        self.exchange.give_back(ticket, given);
     }
 
     pub(crate) fn exchange(&self) -> &dyn Exchange {

@@ -61,10 +61,7 @@ impl Filters {
 
 impl<D: Dir> Location for Place<D> {
     fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
-        match name {
-            Some(name) => self.path_of(operand, name),
-            None => Place::path(self, operand),
-        }
+        self.path_then(operand, name)
     }
 }
 

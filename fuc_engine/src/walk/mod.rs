@@ -43,7 +43,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Given, Stolen};
+use crate::distribute::{Finished, Given, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{Job, Limits, Thieves, When, Worker};
@@ -381,7 +381,8 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         Task::List { node } | Task::Batch { node, .. } => Some(node),
         Task::Stolen(stolen) => {
             if let Some(sharer) = visitor.sharer() {
-                borrowing::skip_stolen(sharer, *stolen);
+                let given = Given::Finished(Finished::NOT_DONE);
+                sharer.stealing().exchange().give_back(stolen.ticket, given);
             }
             None
         }

@@ -43,7 +43,7 @@ struct End<'a, 'e, D: Dir, T>(&'a Stealing<'e, D, T>);
 
 impl<D: Dir, T> Drop for End<'_, '_, D, T> {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.exchange().end();
     }
 }
 
