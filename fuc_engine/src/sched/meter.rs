@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::sync::Apart;
-use crate::sys;
+use crate::sys::Usage;
 
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
 const NEVER: u64 = u64::MAX;
@@ -118,12 +118,6 @@ pub(super) struct Meter {
     due_nanos: AtomicU64,
     /// When the window began, in nanoseconds since `started`.
     began_nanos: AtomicU64,
-    /// Processor time that the process had used when the window began.
-    cpu_before_nanos: AtomicU64,
-    /// Switches of the process before the window began.
-    switches_before: AtomicU64,
-    /// Blocks that the process had read before the window began.
-    blocks_read_before: AtomicU64,
     /// Workers write it after 32 entries, and read the fields above after each task.
     sums: Apart<Sums>,
 }
@@ -147,9 +141,6 @@ impl Meter {
             first_nanos: nanos(first),
             due_nanos: AtomicU64::new(nanos(first)),
             began_nanos: AtomicU64::new(0),
-            cpu_before_nanos: AtomicU64::new(0),
-            switches_before: AtomicU64::new(0),
-            blocks_read_before: AtomicU64::new(0),
             sums: Apart(Sums::default()),
         }
     }
@@ -238,29 +229,23 @@ impl Meter {
         self.due_nanos.store(due.map_or(NEVER, nanos), Relaxed);
     }
 
-    /// Returns what was done since the window began. It costs a system call.
-    pub(super) fn sample(&self) -> Sample {
+    /// Returns what was done since the window began, by the use of these resources.
+    pub(super) fn sample(&self, usage: Usage) -> Sample {
         let duration = |nanos: &AtomicU64| Duration::from_nanos(nanos.load(Relaxed));
-        let usage = sys::usage();
-        let since = |now: u64, before: &AtomicU64| now.saturating_sub(before.load(Relaxed));
         Sample {
             work: self.sums.0.work.load(Relaxed) as f64 / PARTS,
             slow_work: self.sums.0.slow_work.load(Relaxed) as f64 / PARTS,
             busy: duration(&self.sums.0.busy_nanos),
             longest: duration(&self.sums.0.longest_nanos),
-            cpu: usage.cpu.saturating_sub(duration(&self.cpu_before_nanos)),
-            switches: since(usage.voluntary_switches, &self.switches_before),
-            blocks_read: since(usage.blocks_read, &self.blocks_read_before),
+            cpu: usage.cpu,
+            switches: usage.voluntary_switches,
+            blocks_read: usage.blocks_read,
         }
     }
 
-    /// Begins a new window at `now_nanos`; `sample` was the last of the window before it.
-    pub(super) fn start_window(&self, now_nanos: u64, sample: &Sample) {
+    /// Begins a new window at `now_nanos`.
+    pub(super) fn start_window(&self, now_nanos: u64) {
         self.began_nanos.store(now_nanos, Relaxed);
-        self.cpu_before_nanos.fetch_add(nanos(sample.cpu), Relaxed);
-        self.switches_before.fetch_add(sample.switches, Relaxed);
-        self.blocks_read_before
-            .fetch_add(sample.blocks_read, Relaxed);
         self.sums.0.work.store(0, Relaxed);
         self.sums.0.slow_work.store(0, Relaxed);
         self.sums.0.busy_nanos.store(0, Relaxed);

@@ -19,6 +19,19 @@ pub(crate) struct Usage {
     pub(crate) blocks_read: u64,
 }
 
+impl Usage {
+    /// Returns the resources that were used since the process had used `before`.
+    pub(crate) fn since(self, before: Self) -> Self {
+        Self {
+            cpu: self.cpu.saturating_sub(before.cpu),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            blocks_read: self.blocks_read.saturating_sub(before.blocks_read),
+        }
+    }
+}
+
 /// Returns what this process has used. Returns zeros if the call fails.
 pub(crate) fn usage() -> Usage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
