@@ -85,7 +85,10 @@ pub(super) trait InodeOp {
     /// The path leads to the inode itself, even if that is a symbolic link.
     fn by_path(&mut self, path: &CStr) -> Result<Self::Output, Errno>;
 
-    fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<Self::Output, InodeError>;
+    /// Fails by default: no call does it without following symbolic links.
+    fn by_name(&mut self, _: &At<'_>, _: &MissingCalls) -> Result<Self::Output, InodeError> {
+        Err(InodeError::NoWay)
+    }
 }
 
 impl PathFd<'_> {
@@ -184,11 +187,6 @@ impl InodeOp for SetMode {
     fn by_path(&mut self, path: &CStr) -> Result<(), Errno> {
         let bits = Mode::from_raw_mode(self.0 & 0o7777);
         retry_on_intr(|| fs::chmodat(CWD, path, bits, AtFlags::empty()))
-    }
-
-    /// Fails always: `fchmodat2` takes the descriptor itself, and the older calls by name follow symbolic links.
-    fn by_name(&mut self, _: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
-        Err(InodeError::NoWay)
     }
 }
 

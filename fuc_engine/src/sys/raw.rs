@@ -83,17 +83,6 @@ pub(super) fn getdents64(dir: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-const ARGS_BYTES: usize = size_of::<xattr_args>();
-
-fn args(value: *const u8, size: usize) -> xattr_args {
-    xattr_args {
-        value: value.expose_provenance() as u64,
-        // The kernel refuses values above 64 KiB.
-        size: u32::try_from(size).unwrap_or(u32::MAX),
-        flags: 0,
-    }
-}
-
 /// Returns the first three arguments of the calls on attributes.
 fn place(at: &At<'_>) -> (c_int, *const c_char, c_uint) {
     let flags = at.symlinks.at_flag().bits() as c_uint;
@@ -111,22 +100,37 @@ pub(super) fn listxattrat(at: &At<'_>, buffer: &mut [u8]) -> Result<usize, Errno
 
 /// Writes the value of an attribute to `buffer`, and returns its length in bytes.
 pub(super) fn getxattrat(at: &At<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
-    let (dir, path, flags) = place(at);
-    let (Call(number), name) = (Call::GETXATTRAT, name.as_ptr());
-    let mut args = args(buffer.as_mut_ptr(), buffer.len());
-    let args = &raw mut args;
-    // SAFETY: as in `listxattrat`. The buffer and its length are in a structure of the given size.
-    result(unsafe { syscall(number, dir, path, flags, name, args, ARGS_BYTES) })
+    let (start, size) = (buffer.as_mut_ptr(), buffer.len());
+    // SAFETY: the buffer is borrowed for the kernel to write to it.
+    unsafe { call_with_value(Call::GETXATTRAT, at, name, start, size) }
 }
 
 pub(super) fn setxattrat(at: &At<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    // SAFETY: the kernel only reads the value.
+    unsafe { call_with_value(Call::SETXATTRAT, at, name, value.as_ptr(), value.len()) }.map(drop)
+}
+
+/// Makes a call that gets a value and its size in a structure.
+///
+/// # Safety
+/// The kernel may do with `size` bytes of `value` what this call does.
+unsafe fn call_with_value(
+    Call(number): Call,
+    at: &At<'_>,
+    name: &CStr,
+    value: *const u8,
+    size: usize,
+) -> Result<usize, Errno> {
     let (dir, path, flags) = place(at);
-    let (Call(number), name) = (Call::SETXATTRAT, name.as_ptr());
-    let args = args(value.as_ptr(), value.len());
-    let args = &raw const args;
-    // SAFETY: as in `getxattrat`, and the value is only read.
-    let returned = unsafe { syscall(number, dir, path, flags, name, args, ARGS_BYTES) };
-    result(returned).map(drop)
+    let args = xattr_args {
+        value: value.expose_provenance() as u64,
+        // The kernel refuses values above 64 KiB.
+        size: u32::try_from(size).unwrap_or(u32::MAX),
+        flags: 0,
+    };
+    let (name, args, args_bytes) = (name.as_ptr(), &raw const args, size_of_val(&args));
+    // SAFETY: as in `listxattrat`. The structure has the given size, and the caller permits the use of the value.
+    result(unsafe { syscall(number, dir, path, flags, name, args, args_bytes) })
 }
 
 pub(super) fn removexattrat(at: &At<'_>, name: &CStr) -> Result<(), Errno> {
