@@ -4,10 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use fuc_cli::exclude::ExcludeFilter;
-use fuc_engine::distribute::Exchange;
-use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary, Throttle};
+use fuc_engine::distribute::Part;
+use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary};
 
+use crate::line::Line;
 use crate::order::{Order, Work};
+use crate::pace::Pace;
 
 /// The engine's operation on the operands of an order.
 pub(crate) struct Engine<'a> {
@@ -22,23 +24,32 @@ enum Operation<'a> {
 }
 
 impl<'a> Engine<'a> {
-    /// Makes the engine.
-    pub(crate) fn new(order: &'a Order, filter: Option<&ExcludeFilter>, cancel: &Cancel) -> Self {
-        let filter = filter.cloned();
+    /// Makes the engine. It keeps to `pace`, if there is one.
+    pub(crate) fn new(
+        order: &'a Order,
+        filter: Option<&ExcludeFilter>,
+        cancel: &Cancel,
+        pace: Option<&'a Pace>,
+    ) -> Self {
         let operation = match &order.work {
             Work::Removal(removal) => {
-                let removal = (**removal).clone().cancelled_by(cancel.clone());
-                Operation::Removal(match filter {
-                    Some(filter) => removal.filtered_by(filter),
-                    None => removal,
-                })
+                let mut removal = (**removal).clone().cancelled_by(cancel.clone());
+                if let Some(filter) = filter {
+                    removal = removal.filtered_by(filter.clone());
+                }
+                if let Some(pace) = pace {
+                    removal = removal.throttled_by(pace);
+                }
+                Operation::Removal(removal)
             }
             Work::Copy(copy, dest) => {
-                let copy = (**copy).clone().cancelled_by(cancel.clone());
-                let copy = match filter {
-                    Some(filter) => copy.filtered_by(filter),
-                    None => copy,
-                };
+                let mut copy = (**copy).clone().cancelled_by(cancel.clone());
+                if let Some(filter) = filter {
+                    copy = copy.filtered_by(filter.clone());
+                }
+                if let Some(pace) = pace {
+                    copy = copy.throttled_by(pace);
+                }
                 Operation::Copy(copy, dest)
             }
         };
@@ -48,40 +59,20 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Limits the speed, if there is a throttle.
-    pub(crate) fn throttled_by(mut self, throttle: Option<&'a dyn Throttle>) -> Self {
-        if let Some(throttle) = throttle {
-            self.operation = match self.operation {
-                Operation::Removal(removal) => Operation::Removal(removal.throttled_by(throttle)),
-                Operation::Copy(copy, dest) => Operation::Copy(copy.throttled_by(throttle), dest),
-            };
-        }
-        self
-    }
-
     fn operands(&self) -> impl Iterator<Item = PathBuf> {
         self.operands.iter().map(PathBuf::from)
     }
 
-    /// Begins the operands, and works on what is below them.
-    pub(crate) fn lead(&self, observer: &dyn Observer, exchange: &dyn Exchange) -> Summary {
-        match self.operation.clone() {
-            Operation::Removal(removal) => removal.leading(exchange).run(self.operands(), observer),
-            Operation::Copy(copy, dest) => {
-                copy.leading(exchange).run(self.operands(), dest, observer)
-            }
-        }
-    }
-
-    /// Works on what other engines give.
-    pub(crate) fn assist(&self, observer: &dyn Observer, exchange: &dyn Exchange) -> Summary {
+    /// Takes its part in the run of all engines.
+    pub(crate) fn run(&self, part: Part, observer: &dyn Observer, line: &Line) -> Summary {
         match self.operation.clone() {
             Operation::Removal(removal) => {
-                removal.assisting(exchange).run(self.operands(), observer)
+                let removal = removal.shared_by(line, part);
+                removal.run(self.operands(), observer)
             }
             Operation::Copy(copy, dest) => {
-                copy.assisting(exchange)
-                    .run(self.operands(), dest, observer)
+                let copy = copy.shared_by(line, part);
+                copy.run(self.operands(), dest, observer)
             }
         }
     }

@@ -26,7 +26,8 @@ use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::wording;
-use fuc_engine::{Counts, Summary, Throttle};
+use fuc_engine::distribute::Part;
+use fuc_engine::{Counts, Summary};
 
 use crate::engine::Engine;
 use crate::full::FullWatch;
@@ -129,8 +130,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let (line, socket) = line::connect(world.rank(), homes);
     let cancel = interrupt::cancel_on_signals();
     let pace = order.max_rate.map(|Rate(rate)| line.pace(rate, &cancel));
-    let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
-    let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
+    let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
     let print = |text: Text| match text {
         Text::Lines(lines) => console.print(&[&lines]),
         Text::Diagnostics(lines) => console.write_stderr(&lines),
@@ -148,7 +148,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
         let watch = FullWatch::new(reporter, console, &cancel);
-        let run = |line: &Line| engine.lead(&watch, line);
+        let run = |line: &Line| engine.run(Part::Leader, &watch, line);
         let report = |mut summary: Summary| {
             summary.failures += unread_names;
             report(summary, filter.as_ref(), reporter, console)
@@ -158,7 +158,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
             peer.limit_rate(rate.per_second());
         }
         let peer = take_part(world, peer, line, &local, run, report);
-        total = peer.total();
+        total = peer.total().clone();
         shares = peer.shares().to_vec();
         total.summary
     };
@@ -167,7 +167,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     // A look-ahead would not keep to the rate.
     let look_ahead = order.max_rate.is_none().then(|| {
         let count = |cancel, counts: &_| {
-            let engine = Engine::new(&order, filter.as_ref(), &cancel);
+            let engine = Engine::new(&order, filter.as_ref(), &cancel, None);
             engine.count(counts)
         };
         Box::new(count) as LookAhead<'_>
@@ -218,9 +218,9 @@ fn assist(world: World) -> ExitCode {
     let reporter = reporter(&order, &console, &counts);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
-            let throttle = pace.as_ref().map(|pace| pace as &dyn Throttle);
-            let engine = Engine::new(&order, filter.as_ref(), &cancel).throttled_by(throttle);
-            engine.assist(&FullWatch::new(&reporter, &console, &cancel), line)
+            let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
+            let watch = FullWatch::new(&reporter, &console, &cancel);
+            engine.run(Part::Assistant, &watch, line)
         }
         Err(_) => {
             line.wait_for_end();

@@ -1,7 +1,7 @@
 //! `rmz-mpi` and `cpz-mpi`: one removal or copy by many machines, connected by MPI.
 //!
-//! Each rank runs the engine of `rmz` and `cpz` on its own threads. Rank 0 [leads](fuc_engine::CopyOp::leading), the
-//! others [assist](fuc_engine::CopyOp::assisting); [`fuc_engine::distribute`] shows how directories change hands. Only
+//! Each rank runs the engine of `rmz` and `cpz` on its own threads. Rank 0 leads, the
+//! others assist; [`fuc_engine::distribute`] shows how directories change hands. Only
 //! the main thread of a rank speaks MPI.
 //!
 //! ```text

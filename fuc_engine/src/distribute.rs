@@ -123,10 +123,10 @@ pub(crate) use stolen::{FileRange, Load, Name, ParentId};
 
 /// The part of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub enum Part {
     /// The engine begins the operands.
     Leader,
-    /// The engine only works on what it gets from others.
+    /// The engine only works on what it gets from others, until the exchange [ends](Incoming::End) the run.
     Assistant,
 }
 

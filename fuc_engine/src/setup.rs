@@ -90,31 +90,21 @@ macro_rules! setup_methods {
                 self
             }
 
-            /// Lets a run begin the operands and share the work on them by `exchange`, as
-            /// [`distribute`](crate::distribute) describes.
+            /// Lets a run share the work on the operands with other engines by `exchange`, as
+            /// [`distribute`](crate::distribute) describes. All have the same operands and options, and one leads.
+            ///
+            /// A relative path must name the same file for each engine. If it does not, an engine that assists gives the
+            /// work back undone.
             ///
             /// # Panics
             /// A run panics if the system refuses the thread that talks to the other engines.
             #[cfg(feature = "distribute")]
             #[must_use]
-            pub fn leading(mut self, exchange: &'a dyn $crate::distribute::Exchange) -> Self {
-                let part = $crate::distribute::Part::Leader;
-                self.setup.sharing = Some($crate::distribute::Sharing { exchange, part });
-                self
-            }
-
-            /// Lets a run take part in one that another engine [leads](Self::leading), with the same operands and
-            /// options, until `exchange` ends it.
-            ///
-            /// A relative path must name the same file for each engine. If it does not, this engine gives the work back
-            /// undone.
-            ///
-            /// # Panics
-            /// As with [`leading`](Self::leading).
-            #[cfg(feature = "distribute")]
-            #[must_use]
-            pub fn assisting(mut self, exchange: &'a dyn $crate::distribute::Exchange) -> Self {
-                let part = $crate::distribute::Part::Assistant;
+            pub fn shared_by(
+                mut self,
+                exchange: &'a dyn $crate::distribute::Exchange,
+                part: $crate::distribute::Part,
+            ) -> Self {
                 self.setup.sharing = Some($crate::distribute::Sharing { exchange, part });
                 self
             }

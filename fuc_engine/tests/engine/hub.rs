@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
+use fuc_engine::distribute::{Exchange, Given, Incoming, Part, Stolen, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary, Throttle};
 
 use crate::kit::{Counts, Failure, paths};
@@ -97,10 +97,13 @@ impl<F: Fn() + Sync> Hub<F> {
         observers: &[O],
     ) -> Vec<Summary> {
         self.run(observers, |engine, observer, desk| match engine {
-            0 => removal.clone().leading(desk).run(paths(operands), observer),
+            0 => removal
+                .clone()
+                .shared_by(desk, Part::Leader)
+                .run(paths(operands), observer),
             _ => removal
                 .clone()
-                .assisting(desk)
+                .shared_by(desk, Part::Assistant)
                 .run(paths(operands), observer),
         })
     }
@@ -117,7 +120,7 @@ impl<F: Fn() + Sync> Hub<F> {
             0 => desk.lead(copy.clone()).run(paths(sources), dest, observer),
             _ => copy
                 .clone()
-                .assisting(desk)
+                .shared_by(desk, Part::Assistant)
                 .run(paths(sources), dest, observer),
         })
     }
@@ -185,7 +188,7 @@ impl<F: Fn() + Sync> Hub<F> {
 impl<F: Fn() + Sync> Desk<'_, F> {
     /// Lets a copy lead the others.
     pub(crate) fn lead<'c>(&'c self, copy: CopyOp<'c>) -> CopyOp<'c> {
-        let copy = copy.leading(self);
+        let copy = copy.shared_by(self, Part::Leader);
         match self.hub.is_patient {
             true => copy.throttled_by(self),
             false => copy,

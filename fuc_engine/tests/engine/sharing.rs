@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::kit::Limited as _;
+use fuc_engine::distribute::Part;
 use fuc_engine::{Cancel, Candidate, Execution, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
@@ -331,9 +332,15 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
         let root = &root;
         let (thief, desk_1) = (&thief[0], desk(1));
         let cancelled = RemoveOp::new().cancelled_by(cancel.clone());
-        let assisting = scope.spawn(move || cancelled.assisting(&desk_1).run(paths([root]), thief));
+        let assisting = scope.spawn(move || {
+            cancelled
+                .shared_by(&desk_1, Part::Assistant)
+                .run(paths([root]), thief)
+        });
         let removal = RemoveOp::new().threads(1);
-        let leading = removal.leading(&desk(0)).run(paths([root]), &leader[0]);
+        let leading = removal
+            .shared_by(&desk(0), Part::Leader)
+            .run(paths([root]), &leader[0]);
         [leading, assisting.join().unwrap()]
     });
     assert!(hub.stolen() > 0);

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::kit::Limited as _;
+use fuc_engine::distribute::Part;
 use fuc_engine::{CopyOp, Dest, Preserve};
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree};
@@ -130,15 +131,16 @@ fn an_engine_that_reaches_nothing_gives_directories_back() {
         let observers = slow(2);
         let copy = CopyOp::new().threads(1);
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy
-                .clone()
-                .leading(desk)
-                .run(paths([at("s")]), &exactly(at("d")), observer),
-            _ => {
-                copy.clone()
-                    .assisting(desk)
-                    .run(paths([at(source)]), &exactly(at(dest)), observer)
-            }
+            0 => copy.clone().shared_by(desk, Part::Leader).run(
+                paths([at("s")]),
+                &exactly(at("d")),
+                observer,
+            ),
+            _ => copy.clone().shared_by(desk, Part::Assistant).run(
+                paths([at(source)]),
+                &exactly(at(dest)),
+                observer,
+            ),
         });
         assert_eq!(totals(&summaries), (BUILT, 0));
         assert_eq!(summaries[1].entries, 0);
@@ -162,14 +164,16 @@ fn an_engine_whose_target_is_missing_ends_with_the_others() {
             false => Dest::Into(at("target")),
         };
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy
-                .clone()
-                .leading(desk)
-                .run(paths([at("s")]), &target(0), observer),
-            _ => copy
-                .clone()
-                .assisting(desk)
-                .run(paths([at("s")]), &target(1), observer),
+            0 => copy.clone().shared_by(desk, Part::Leader).run(
+                paths([at("s")]),
+                &target(0),
+                observer,
+            ),
+            _ => copy.clone().shared_by(desk, Part::Assistant).run(
+                paths([at("s")]),
+                &target(1),
+                observer,
+            ),
         });
         let (entries, failed) = [(0, 1), (BUILT, 0)][missing_at];
         assert_eq!(totals(&summaries), (entries, failed));
