@@ -333,8 +333,13 @@ impl Error {
     }
 
     /// Says that the path is that of a dest.
-    pub(crate) fn at_dest(mut self) -> Self {
-        self.0.side = Side::Dest;
+    pub(crate) fn at_dest(self) -> Self {
+        self.at(Side::Dest)
+    }
+
+    /// Says whether the path is that of a source or of a dest.
+    pub(crate) fn at(mut self, side: Side) -> Self {
+        self.0.side = side;
         self
     }
 

@@ -22,13 +22,13 @@ use rustix::io::Errno;
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::decide::overwrite::{self, Sameness};
-use super::facts::{CopyDir, CopyNode, Entry, Facts, FileId, Symlinks};
+use super::facts::{CopyNode, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::Backup;
 use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
 use crate::hashing::{HashMap, Seeded};
-use crate::node::{Dir, Place, Side};
+use crate::node::{Dir, Side};
 use crate::operand as paths;
 use crate::sync::lock;
 use crate::sys::{self, Stat, Storage};
@@ -42,18 +42,6 @@ pub(super) fn may_be_other_copy(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     ctx.dest_directory_origin(entry) == Origin::Created
         && (!entry.is_operand() || ctx.backup_rule(entry).is_none())
         && (!is_native(ctx, entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
-}
-
-/// Returns `true` if the dest of a directory exists, and may be the copy of another name.
-pub(super) fn may_be_other_directory(ctx: &Context<'_>, place: &Place<CopyDir>) -> bool {
-    let Some(parent) = &place.parent else {
-        return false;
-    };
-    let has_other_name = |dir: BorrowedFd<'_>, name: &CStr| {
-        Ok(!is_node_native(ctx, parent, dir) || has_other_spelling(dir, name))
-    };
-    parent.state.origin() == Origin::Created
-        && ctx.at(place, Side::Dest, has_other_name).unwrap_or(true)
 }
 
 /// Returns the refusal to replace a dest that this run has made from another source.

@@ -19,13 +19,13 @@ use super::decide::overwrite::DestTreatment;
 use super::decide::times::StoredTimes;
 use super::deletions::Deletions;
 use super::durability::Durability;
-use super::facts::{CopyDir, CopyNode, Entry, Symlinks};
+use super::facts::{CopyDir, CopyNode, DestState, Entry, Symlinks};
 use super::operand::{Bases, DestParent, OpenParent, Operands, open_parent};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::Error;
+use crate::error::{Error, Operation};
 use crate::failures::Failures;
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
@@ -205,42 +205,76 @@ impl Context<'_> {
     }
 
     /// Describes an operand as an entry. `dest_dir` is the directory that its dest is in.
-    pub(super) fn operand_entry<'e>(&'e self, index: u32, dest_dir: BorrowedFd<'e>) -> Entry<'e> {
+    pub(super) fn operand_entry<'e>(
+        &'e self,
+        index: u32,
+        kind: FileType,
+        dest_dir: BorrowedFd<'e>,
+    ) -> Entry<'e> {
         Entry {
             source_dir: self.bases.source,
             source_name: self.operands.source(index),
             dest_dir,
-            dest_name: match self.operands.has_empty_dest(index) {
+            dest_name: match self.operands.has_empty_dest(index) && kind != FileType::Directory {
                 true => c"",
                 false => self.operands.name_in_parent(index),
             },
-            kind: FileType::Unknown,
+            kind,
             symlinks: self.policy.symlinks_of_operands(),
-            dest_state: super::facts::DestState::Unchecked,
+            dest_state: DestState::Unchecked,
             node: None,
             operand: index,
         }
     }
 
-    /// Runs `call` on the directory that contains one side of `place`, and on its name there.
+    /// Describes an entry of `node`, whose directories are open.
     #[inline]
-    pub(super) fn at<T>(
+    pub(super) fn listed_entry<'e>(
         &self,
-        place: &Place<CopyDir>,
-        side: Side,
-        call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        match (&place.parent, side) {
-            (Some(parent), side) => call(
-                self.descriptors.pin(parent, side, self)?.as_fd(),
-                &place.name,
-            ),
-            (None, Side::Source) => call(self.bases.source, &place.name),
-            (None, Side::Dest) => call(
-                self.open_dest_parent(place.operand)?.as_fd(),
-                self.operands.name_in_parent(place.operand),
-            ),
+        node: &'e CopyNode,
+        [source_dir, dest_dir]: [BorrowedFd<'e>; 2],
+        listed: sys::Entry<'e>,
+    ) -> Entry<'e> {
+        Entry {
+            source_dir,
+            source_name: listed.name,
+            dest_dir,
+            dest_name: listed.name,
+            kind: listed.kind(),
+            symlinks: self.policy.symlinks_of_entries,
+            dest_state: DestState::Unchecked,
+            node: Some(node),
+            operand: node.place.operand,
         }
+    }
+
+    /// Opens the directories of an entry, which is an operand if there is no `node`, and calls `call` on it.
+    #[inline]
+    pub(super) fn with_entry<T>(
+        &self,
+        node: Option<&CopyNode>,
+        operand: u32,
+        listed: sys::Entry<'_>,
+        call: impl FnOnce(&Entry<'_>) -> T,
+    ) -> Result<T, Error> {
+        let failed = |side| {
+            move |errno| {
+                let path = self.path_in(node, operand, listed.name, side);
+                Error::failed(Operation::Stat, path, errno).at(side)
+            }
+        };
+        let Some(node) = node else {
+            let parent = self.open_dest_parent(operand).map_err(failed(Side::Dest))?;
+            return Ok(call(&self.operand_entry(
+                operand,
+                listed.kind(),
+                parent.as_fd(),
+            )));
+        };
+        let pin = |side| self.descriptors.pin(node, side, self).map_err(failed(side));
+        let (source, dest) = (pin(Side::Source)?, pin(Side::Dest)?);
+        let dirs = [source.as_fd(), dest.as_fd()];
+        Ok(call(&self.listed_entry(node, dirs, listed)))
     }
 
     /// Returns the dest of an entry.
@@ -250,29 +284,6 @@ impl Context<'_> {
             dir: entry.dest_dir,
             name: entry.dest_name,
             path: || self.path(entry, Side::Dest),
-        }
-    }
-
-    /// Returns the dest of a directory, which is `name` in `dir`.
-    #[inline]
-    pub(super) fn spot_of<'e>(
-        &'e self,
-        place: &'e Place<CopyDir>,
-        dir: BorrowedFd<'e>,
-        name: &'e CStr,
-    ) -> Spot<'e, impl DestPath> {
-        Spot {
-            dir,
-            name,
-            path: || self.place_path(place, Side::Dest),
-        }
-    }
-
-    /// Returns whether a source directory that is a symbolic link is followed.
-    pub(super) fn symlinks_at(&self, place: &Place<CopyDir>) -> Symlinks {
-        match place.parent {
-            Some(_) => self.policy.symlinks_of_entries,
-            None => self.policy.symlinks_of_operands(),
         }
     }
 
@@ -411,19 +422,6 @@ impl Context<'_> {
             backup,
             method: method.filter(|_| self.policy.writes_content),
         });
-    }
-
-    pub(super) fn emit_directory_made(&self, place: &Place<CopyDir>) {
-        if self.report.wants_events() {
-            let source = &self.place_path(place, Side::Source);
-            let dest = &self.place_path(place, Side::Dest);
-            self.report.event(Event::Copied {
-                source,
-                dest,
-                backup: None,
-                method: None,
-            });
-        }
     }
 
     /// Emits an event about an entry. `event` gets the paths of the source, the dest, and its backup if there is one.

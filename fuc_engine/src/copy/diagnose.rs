@@ -12,11 +12,11 @@ use super::attributes::{AttributeError, Attributes};
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
 use super::decide::mode::Origin;
-use super::facts::{CopyDir, CopyNode, DestState, Entry, Facts, FileId, Symlinks};
+use super::facts::{CopyNode, DestState, Entry, Facts, FileId, Symlinks};
 use super::look;
-use super::options::{LinkKind, Replace};
+use super::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
-use crate::node::{Dir, Place, Side};
+use crate::node::{Dir, Side};
 use crate::sys::{self, Identity, Stat};
 
 /// Returns a refusal with the paths of the source and of the dest.
@@ -77,31 +77,20 @@ impl Context<'_> {
         Failure::preparing(refused(refusal, paths))
     }
 
-    /// Returns a refusal with both paths of a directory.
-    pub(super) fn place_refused(&self, place: &Place<CopyDir>, refusal: Refusal) -> Error {
-        refused(
-            refusal,
-            [Side::Source, Side::Dest].map(|side| self.place_path(place, side)),
-        )
-    }
-
     /// Returns a refusal that is about the source alone, before anything was copied.
     pub(super) fn source_refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
         Failure::preparing(Error::refused(refusal, self.path(entry, Side::Source)))
     }
 
-    pub(super) fn place_error(
+    /// Returns the error of an operation on a directory in flight.
+    pub(super) fn node_error(
         &self,
-        place: &Place<CopyDir>,
+        node: &CopyNode,
         side: Side,
         operation: Operation,
         errno: Errno,
     ) -> Error {
-        let error = Error::failed(operation, self.place_path(place, side), errno);
-        match side {
-            Side::Source => error,
-            Side::Dest => error.at_dest(),
-        }
+        Error::failed(operation, self.place_path(&node.place, side), errno).at(side)
     }
 
     /// Reports the warning about attributes, and returns their error, if there is one.
@@ -206,12 +195,12 @@ pub(super) fn linking(
 /// Chooses the error if a dest directory cannot be made or opened.
 pub(super) fn directory_creation(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     source: FileId,
     errno: Errno,
 ) -> Error {
-    let failed = |operation, errno| ctx.place_error(place, Side::Dest, operation, errno);
-    let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
+    let failed = |operation, errno| ctx.dest_error(entry, operation, errno);
+    let look = |symlinks| look::at_dest(ctx, entry, symlinks);
     match look(Symlinks::NoFollow) {
         Err(unseen) if unseen != Errno::NOENT => return failed(Operation::Stat, unseen),
         _ => {}
@@ -220,21 +209,21 @@ pub(super) fn directory_creation(
         return failed(Operation::CreateDirectory, errno);
     }
     let leads_to_source = || look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source);
-    if compares_targets(ctx, place) && leads_to_source() {
-        return ctx.place_refused(place, Refusal::SameFile);
-    }
-    ctx.place_refused(place, Refusal::NonDirectoryByDirectory)
+    let refusal = match compares_targets(ctx, entry) && leads_to_source() {
+        true => Refusal::SameFile,
+        false => Refusal::NonDirectoryByDirectory,
+    };
+    ctx.refused(entry, refusal).error
 }
 
 /// Returns `true` if a source directory is compared with the directory that a link at its dest leads to.
 /// As in cp, it is not if source links are followed, or if no file would be written through the link.
-fn compares_targets(ctx: &Context<'_>, place: &Place<CopyDir>) -> bool {
+fn compares_targets(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let options = ctx.policy.options;
-    let rules = &options.rules;
-    ctx.symlinks_at(place) == Symlinks::NoFollow
-        && !rules.remove_first
+    entry.symlinks == Symlinks::NoFollow
+        && !options.rules.remove_first
         && options.as_links != Some(LinkKind::Symbolic)
-        && !matches!(rules.replace, Replace::None | Replace::NoneAndFail)
+        && !ctx.policy.keeps_existing()
 }
 
 /// The diagnosis of a source directory that cannot be opened.
@@ -255,21 +244,12 @@ pub(super) struct Unreadable {
 
 /// Chooses the error if a source directory cannot be opened: first the error of looking at the
 /// source, then a dest in the way.
-pub(super) fn directory_opening(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    symlinks: Symlinks,
-    errno: Errno,
-) -> Unopened {
-    let failed = |operation, errno| ctx.place_error(place, Side::Source, operation, errno);
-    let source = ctx.at(place, Side::Source, |dir, name| {
-        sys::stat(dir, name, symlinks)
-    });
-    let source = match source {
+pub(super) fn directory_opening(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Unopened {
+    let source = match look::at_source(entry) {
         Ok(source) => source,
-        Err(unseen) => return Unopened::Failed(failed(Operation::Stat, unseen)),
+        Err(unseen) => return Unopened::Failed(ctx.source_error(entry, Operation::Stat, unseen)),
     };
-    let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow);
+    let dest = look::at_dest(ctx, entry, Symlinks::NoFollow);
     let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
     let dest = match dest {
         Ok(dest) if is_source(&dest) && !ctx.policy.keeps_existing() => return Unopened::IsItsDest,
@@ -279,11 +259,11 @@ pub(super) fn directory_opening(
         Err(Errno::NOENT) => Origin::Created,
         Ok(_) | Err(_) => {
             let source = FileId::of(&source);
-            let error = directory_creation(ctx, place, source, Errno::NOTDIR);
+            let error = directory_creation(ctx, entry, source, Errno::NOTDIR);
             return Unopened::Failed(error);
         }
     };
-    let error = failed(Operation::ReadDirectory, errno);
+    let error = ctx.source_error(entry, Operation::ReadDirectory, errno);
     // As in cp, only a directory that is not there, or that may be opened later, gets no dest.
     let is_missing = matches!(
         errno,
@@ -302,14 +282,8 @@ pub(super) fn directory_opening(
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not. So this is only needed there.
-pub(super) fn cycle(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    source: Identity,
-) -> Result<(), Error> {
-    let parents = std::iter::successors(place.parent.as_ref(), |node: &&CopyNode| {
-        node.place.parent.as_ref()
-    });
+pub(super) fn cycle(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
+    let parents = std::iter::successors(entry.node, |node: &&CopyNode| node.place.parent.as_ref());
     let is_above = |side| {
         let mut identities = parents
             .clone()
@@ -318,14 +292,13 @@ pub(super) fn cycle(
     };
     if !is_above(Side::Source) {
         if is_above(Side::Dest) {
-            return Err(ctx.place_refused(place, Refusal::IntoItself));
+            return Err(ctx.refused(entry, Refusal::IntoItself).error);
         }
         return Ok(());
     }
-    let dest = look::at_dest_of(ctx, place, Symlinks::NoFollow);
+    let dest = look::at_dest(ctx, entry, Symlinks::NoFollow);
     if dest.is_ok_and(|dest| !sys::is_directory(&dest)) {
-        return Err(directory_creation(ctx, place, source.file(), Errno::NOTDIR));
+        return Err(directory_creation(ctx, entry, source.file(), Errno::NOTDIR));
     }
-    let path = ctx.place_path(place, Side::Source);
-    Err(Error::refused(Refusal::CyclicSymlink, path))
+    Err(ctx.source_refused(entry, Refusal::CyclicSymlink).error)
 }

@@ -137,30 +137,6 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// Describes an entry of `node`, whose directories are open. A symbolic link is not followed.
-    pub(super) fn listed(
-        node: &'a CopyNode,
-        source_dir: BorrowedFd<'a>,
-        dest_dir: BorrowedFd<'a>,
-        listed: sys::Entry<'a>,
-    ) -> Self {
-        Self {
-            source_dir,
-            source_name: listed.name,
-            dest_dir,
-            dest_name: listed.name,
-            kind: listed.kind(),
-            symlinks: Symlinks::NoFollow,
-            dest_state: DestState::Unchecked,
-            node: Some(node),
-            operand: node.place.operand,
-        }
-    }
-
-    pub(super) fn following(self, symlinks: Symlinks) -> Self {
-        Self { symlinks, ..self }
-    }
-
     pub(super) fn is_operand(&self) -> bool {
         self.node.is_none()
     }
@@ -200,7 +176,6 @@ pub(super) struct StoredEntry {
     pub(super) name: Box<CStr>,
     pub(super) operand: u32,
     kind: FileType,
-    symlinks: Symlinks,
     dest_state: DestState<Box<CStr>>,
 }
 
@@ -214,19 +189,17 @@ impl StoredEntry {
             name: entry.dest_name.into(),
             operand: entry.operand,
             kind: entry.kind,
-            symlinks: entry.symlinks,
             dest_state: entry.dest_state.map(|&name| name.into()),
         }
     }
 
     /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
-    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType, symlinks: Symlinks) -> Self {
+    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType) -> Self {
         Self {
             node: place.parent,
             name: (*place.name).into(),
             operand: place.operand,
             kind,
-            symlinks,
             dest_state: DestState::Unchecked,
         }
     }
@@ -239,7 +212,6 @@ impl StoredEntry {
     /// Returns the entry as it was when it was stored. `entry` holds its names and directories.
     pub(super) fn restore<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
         Entry {
-            symlinks: self.symlinks,
             dest_state: self.dest_state.map(|name| &**name),
             ..entry
         }

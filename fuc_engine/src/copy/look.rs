@@ -11,19 +11,12 @@ use super::context::Context;
 use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::descriptors::Descriptors;
-use crate::node::{Dir, Place, Side};
+use crate::node::{Dir, Side};
 use crate::operand;
 use crate::sys::{self, Borrowed, Fd, SharedFd, Stat, Storage};
 
 pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
-}
-
-/// Returns the stat of a source directory, perhaps through a link.
-pub(super) fn at_source_of(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<Stat, Errno> {
-    ctx.at(place, Side::Source, |dir, name| {
-        sys::stat(dir, name, Symlinks::Follow)
-    })
 }
 
 /// Returns what a name in a directory leads to, if that can be looked at. Does not follow it if it is a link.
@@ -38,17 +31,6 @@ pub(super) fn at_dest(
     symlinks: Symlinks,
 ) -> Result<Stat, Errno> {
     ctx.changes.look(ctx.spot(entry), symlinks)
-}
-
-/// Does the same as [`at_dest`] for the dest of a directory.
-pub(super) fn at_dest_of(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    symlinks: Symlinks,
-) -> Result<Stat, Errno> {
-    ctx.at(place, Side::Dest, |dir, name| {
-        ctx.changes.look(ctx.spot_of(place, dir, name), symlinks)
-    })
 }
 
 /// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.

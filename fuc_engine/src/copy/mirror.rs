@@ -133,7 +133,7 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) -> ControlFl
         ctx.descriptors.close(node, Side::Dest);
     }
     deleted.unwrap_or_else(|errno| {
-        let error = ctx.place_error(&node.place, Side::Dest, Operation::ReadDirectory, errno);
+        let error = ctx.node_error(node, Side::Dest, Operation::ReadDirectory, errno);
         ctx.fail(node.place.operand, error);
         ControlFlow::Continue(())
     })

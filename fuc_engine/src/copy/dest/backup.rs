@@ -18,17 +18,18 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
+use super::create_directory;
 use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyDir, CopyNode, Entry, FileId, Symlinks};
+use crate::copy::facts::{CopyNode, Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::operand::Bases;
 use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
-use crate::node::{Place, Side};
+use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, Listing, Stat};
@@ -104,21 +105,21 @@ pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &En
     }
 }
 
-/// Makes a directory at `place`, where creation failed with EEXIST. If the rules ask for backups, a
+/// Makes the directory of `entry`, whose creation failed with EEXIST. If the rules ask for backups, a
 /// dest that is not a directory is renamed to one. In a mirror it is unlinked. Otherwise the dest stays.
 pub(in crate::copy) fn replace_by_directory(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     mode: u32,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let rules = &ctx.policy.options.rules;
-    let unlinks = ctx.replaces_types(place.parent.as_ref()) && !ctx.policy.keeps_existing();
+    let unlinks = ctx.replaces_types(entry.node) && !ctx.policy.keeps_existing();
     if rules.backup.is_none() && !unlinks {
         return Ok(Origin::Existing);
     }
-    let failed = |operation| move |errno| ctx.place_error(place, Side::Dest, operation, errno);
-    let look = |symlinks| look::at_dest_of(ctx, place, symlinks);
+    let failed = |operation| move |errno| ctx.dest_error(entry, operation, errno);
+    let look = |symlinks| look::at_dest(ctx, entry, symlinks);
     let dest = match look(Symlinks::NoFollow) {
         // It has vanished, or is a dangling link named with a trailing slash.
         Err(Errno::NOENT) => return Ok(Origin::Existing),
@@ -129,32 +130,30 @@ pub(in crate::copy) fn replace_by_directory(
     if sys::is_directory(&dest) || leads_to_directory {
         return Ok(Origin::Existing);
     }
-    let made = ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        let moved = match unlinks {
-            // It may be the copy of another source.
-            true if has_other_spelling(dir, name) => return Err(Errno::EXIST),
-            true => ctx.changes.unlink(spot).map(|()| None)?,
-            false => rename_to_backup(ctx, spot, &dest, numbers)?,
-        };
-        if unlinks && ctx.report.wants_events() {
-            let path = (spot.path)();
-            ctx.report.event(Event::RemovedDest(&path));
-        }
-        let source = || look::at_source_of(ctx, place);
-        let created = ctx.changes.create_directory(spot, mode, source);
-        created.inspect_err(|_| {
-            if let Some(moved) = moved {
-                // Ignore a failure: the error to report is that of creating the directory.
-                let _ = ctx.changes.rename(spot, &moved, name, Replaces::Nothing);
-            }
-        })
-    });
+    let spot = ctx.spot(entry);
     let operation = match unlinks {
         true => Operation::Remove,
         false => Operation::Backup,
     };
-    made.map_err(failed(operation))?;
+    let moved = match unlinks {
+        // It may be the copy of another source.
+        true if has_other_spelling(spot.dir, spot.name) => Err(Errno::EXIST),
+        true => ctx.changes.unlink(spot).map(|()| None),
+        false => rename_to_backup(ctx, spot, &dest, numbers),
+    };
+    let moved = moved.map_err(failed(operation))?;
+    if unlinks {
+        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+    }
+    let created = create_directory(ctx, entry, mode).inspect_err(|_| {
+        if let Some(moved) = moved {
+            // Ignore a failure: the error to report is that of creating the directory.
+            let _ = ctx
+                .changes
+                .rename(spot, &moved, spot.name, Replaces::Nothing);
+        }
+    });
+    created.map_err(failed(operation))?;
     Ok(Origin::Created)
 }
 

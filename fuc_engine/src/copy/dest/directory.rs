@@ -5,15 +5,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::backup::{BackupNumbers, replace_by_directory};
+use super::create_directory;
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::diagnose;
-use crate::copy::facts::{CopyDir, FileId, Symlinks};
+use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
-use crate::node::{Place, Side};
 use crate::sys::{self, DirStat, Fd, Identity, Inode};
 use crate::walk::Purpose;
 
@@ -34,26 +34,26 @@ pub(in crate::copy) fn keeps_attributes(purpose: Purpose, dest: Origin) -> bool 
 /// Makes the dest directory, or opens the one that is there.
 pub(in crate::copy) fn make(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     source: &DirStat,
     purpose: Purpose,
     numbers: &mut BackupNumbers,
 ) -> Result<DestDir, Error> {
     let id = source.identity.file();
-    let origin = claim(ctx, place, id, source.mode, purpose, numbers)?;
-    let fd = open_claimed(ctx, place, origin).map_err(|errno| match errno {
+    let origin = claim(ctx, entry, id, source.mode, purpose, numbers)?;
+    let fd = open_claimed(ctx, entry, origin).map_err(|errno| match errno {
         // The dest is a dangling link named with a trailing slash.
         Errno::NOENT if origin == Origin::Existing => Errno::EXIST,
         errno => errno,
     });
-    let fd = fd.map_err(|errno| diagnose::directory_creation(ctx, place, id, errno))?;
-    let stat = sys::stat_directory(fd.as_fd())
-        .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::Stat, errno))?;
+    let fd = fd.map_err(|errno| diagnose::directory_creation(ctx, entry, id, errno))?;
+    let failed = |operation| move |errno| ctx.dest_error(entry, operation, errno);
+    let stat = sys::stat_directory(fd.as_fd()).map_err(failed(Operation::Stat))?;
     let mut mode_pending = None;
     if origin == Origin::Created {
         let granted = stat.mode & 0o7777;
         mode_pending = let_owner_fill(ctx, fd.as_fd(), granted)
-            .map_err(|errno| ctx.place_error(place, Side::Dest, Operation::SetMode, errno))?
+            .map_err(failed(Operation::SetMode))?
             .or_else(|| mode::of_writable_directory(granted));
     }
     if ctx.policy.sets_attributes && !keeps_attributes(purpose, origin) {
@@ -61,7 +61,7 @@ pub(in crate::copy) fn make(
         let last = policy.last_directory_mode(source.mode, stat.mode, origin);
         mode_pending = last.or(mode_pending);
     }
-    let above = place.parent.as_ref().map(|node| node.state.inherited_acl());
+    let above = entry.node.map(|node| node.state.inherited_acl());
     let inherited_acl = match (above, origin) {
         _ if !ctx.policy.replaces_acls() => DestAcl::Absent,
         // It has the default ACL of its parent.
@@ -81,37 +81,29 @@ pub(in crate::copy) fn make(
 #[inline(always)]
 pub(in crate::copy) fn claim(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     source: FileId,
     mode: u32,
     purpose: Purpose,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let mode = ctx.policy.directory_creation_mode(mode);
-    let created = ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        ctx.changes
-            .create_directory(spot, mode, || look::at_source_of(ctx, place))
-    });
-    match created {
+    match create_directory(ctx, entry, mode) {
         Ok(()) => Ok(Origin::Created),
-        Err(Errno::EXIST) if collisions::may_be_other_directory(ctx, place) => {
-            Err(refuse_to_merge(ctx, place, source))
+        Err(Errno::EXIST) if !entry.is_operand() && collisions::may_be_other_copy(ctx, entry) => {
+            Err(refuse_to_merge(ctx, entry, source))
         }
         Err(Errno::EXIST) if purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
-        Err(Errno::EXIST) => replace_by_directory(ctx, place, mode, numbers),
-        Err(errno) => Err(diagnose::directory_creation(ctx, place, source, errno)),
+        Err(Errno::EXIST) => replace_by_directory(ctx, entry, mode, numbers),
+        Err(errno) => Err(diagnose::directory_creation(ctx, entry, source, errno)),
     }
 }
 
 #[inline]
-fn open_claimed(ctx: &Context<'_>, place: &Place<CopyDir>, origin: Origin) -> Result<Fd, Errno> {
-    ctx.at(place, Side::Dest, |dir, name| {
-        let spot = ctx.spot_of(place, dir, name);
-        let open = || ctx.open_dest_directory(dir, name);
-        ctx.descriptors
-            .making_room(|| ctx.changes.open(spot, origin, open))
-    })
+fn open_claimed(ctx: &Context<'_>, entry: &Entry<'_>, origin: Origin) -> Result<Fd, Errno> {
+    let open = || ctx.open_dest_directory(entry.dest_dir, entry.dest_name);
+    ctx.descriptors
+        .making_room(|| ctx.changes.open(ctx.spot(entry), origin, open))
 }
 
 /// Lets the owner create entries in a new directory, which has the mode `granted`. Returns the mode to set in the end, if
@@ -136,9 +128,9 @@ pub(in crate::copy) fn let_owner_fill(
 }
 
 /// Returns the error of a dest that exists in a directory that this run has made.
-fn refuse_to_merge(ctx: &Context<'_>, place: &Place<CopyDir>, source: FileId) -> Error {
-    match look::at_dest_of(ctx, place, Symlinks::NoFollow) {
-        Ok(dest) if sys::is_directory(&dest) => ctx.place_refused(place, Refusal::JustCreated),
-        _ => diagnose::directory_creation(ctx, place, source, Errno::NOTDIR),
+fn refuse_to_merge(ctx: &Context<'_>, entry: &Entry<'_>, source: FileId) -> Error {
+    match look::at_dest(ctx, entry, Symlinks::NoFollow) {
+        Ok(dest) if sys::is_directory(&dest) => ctx.refused(entry, Refusal::JustCreated).error,
+        _ => diagnose::directory_creation(ctx, entry, source, Errno::NOTDIR),
     }
 }

@@ -25,7 +25,7 @@ use super::mirror;
 use super::writers::Writing;
 use crate::error::{Operation, Refusal};
 use crate::observer::Event;
-use crate::sys::Fd;
+use crate::sys::{self, Fd};
 
 mod alias;
 pub(super) mod backup;
@@ -206,6 +206,13 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         }
         Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
     }
+}
+
+/// Creates the dest of a directory. A dry run looks at the source, perhaps through a link.
+#[inline]
+fn create_directory(ctx: &Context<'_>, entry: &Entry<'_>, mode: u32) -> Result<(), Errno> {
+    let source = || sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
+    ctx.changes.create_directory(ctx.spot(entry), mode, source)
 }
 
 /// Unlinks the dest, which makes its name vacant.

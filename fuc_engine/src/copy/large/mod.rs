@@ -327,7 +327,7 @@ mod tests {
         };
         Box::new(LargeFile {
             source: None,
-            entry: StoredEntry::of_place(place, FileType::RegularFile, Symlinks::NoFollow),
+            entry: StoredEntry::of_place(place, FileType::RegularFile),
             needs: Needs { bytes, overwrites },
         })
     }

@@ -4,6 +4,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes::{self, Attributes, PathOnly, Role, Times, Transfer};
@@ -13,16 +14,15 @@ use crate::copy::dest::backup::BackupNumbers;
 use crate::copy::dest::directory;
 use crate::copy::diagnose::{self, Unopened, Unreadable};
 use crate::copy::durability::Durability;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileId, Mark, Symlinks};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
-use crate::sys::{self, At, AtimeEffect, Fd, Identity, Inode};
+use crate::sys::{self, AtimeEffect, Fd, Identity, Inode};
 use crate::walk::Purpose;
 
-/// A directory that was not entered.
+/// The reason why a directory was not entered.
 pub(in crate::copy) struct NotEntered {
-    pub(in crate::copy) place: Place<CopyDir>,
     /// `None` if nothing needs to be copied.
     pub(in crate::copy) error: Option<Error>,
     /// The empty dest of a directory that may not be read.
@@ -42,13 +42,7 @@ impl Unfilled {
     }
 }
 
-/// The reason why a directory was not entered.
-struct Refused {
-    error: Option<Error>,
-    unfilled: Option<Unfilled>,
-}
-
-impl From<Error> for Refused {
+impl From<Error> for NotEntered {
     fn from(error: Error) -> Self {
         Self {
             error: Some(error),
@@ -76,15 +70,20 @@ struct Opened {
 }
 
 /// Opens the source directory at `place` and makes its dest. Only the entries of a skipped directory are copied, so
-/// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`].
+/// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`]. Gives the place back if the
+/// directory was not entered.
 pub(in crate::copy) fn enter(
     ctx: &Context<'_>,
     place: Place<CopyDir>,
     purpose: Purpose,
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
-) -> Result<CopyNode, NotEntered> {
-    match open(ctx, &place, purpose, numbers) {
+) -> Result<CopyNode, (Place<CopyDir>, NotEntered)> {
+    let listed = sys::Entry::new(&place.name, FileType::Directory);
+    let opened = ctx.with_entry(place.parent.as_ref(), place.operand, listed, |entry| {
+        open(ctx, entry, purpose, numbers)
+    });
+    match opened.unwrap_or_else(|unreached| Err(unreached.into())) {
         Ok(opened) => {
             let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
             let node = Node::new(place, opened.mark, dir, finished.take());
@@ -92,45 +91,41 @@ pub(in crate::copy) fn enter(
             ctx.descriptors.adopt(&node, Side::Dest, opened.dest);
             Ok(node)
         }
-        Err(Refused { error, unfilled }) => Err(NotEntered {
-            place,
-            error,
-            unfilled,
-        }),
+        Err(not_entered) => Err((place, not_entered)),
     }
 }
 
 fn open(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     purpose: Purpose,
     numbers: &mut BackupNumbers,
-) -> Result<Opened, Refused> {
+) -> Result<Opened, NotEntered> {
     let source =
-        open_source(ctx, place).map_err(|errno| not_opened(ctx, place, purpose, errno, numbers))?;
+        open_source(ctx, entry).map_err(|errno| not_opened(ctx, entry, purpose, errno, numbers))?;
     let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
-        .map_err(|errno| ctx.place_error(place, Side::Source, Operation::Stat, errno))?;
+        .map_err(|errno| ctx.source_error(entry, Operation::Stat, errno))?;
     let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
-    check_into_itself(ctx, place, stat.identity)?;
+    check_into_itself(ctx, entry, stat.identity)?;
     if source.symlinks == Symlinks::Follow
-        || place.parent.as_ref().is_some_and(is_below_link)
+        || entry.node.is_some_and(is_below_link)
         || ctx.policy.options.rules.follow_links_to_directories
     {
-        diagnose::cycle(ctx, place, stat.identity)?;
+        diagnose::cycle(ctx, entry, stat.identity)?;
     }
-    let dest = directory::make(ctx, place, &stat, purpose, numbers)?;
-    if place.parent.is_none() {
+    let dest = directory::make(ctx, entry, &stat, purpose, numbers)?;
+    if entry.is_operand() {
         // This cannot fail, because an operand is entered once per run.
-        let _ = ctx.operands.state(place.operand).root.set(dest.identity);
+        let _ = ctx.operands.state(entry.operand).root.set(dest.identity);
     }
     if ctx.changes.is_absent(dest.fd.as_fd()) {
-        check_absent(ctx, place, stat.identity);
+        check_absent(ctx, entry, stat.identity);
     }
     if stat.identity.file() == dest.identity.file() && !ctx.policy.keeps_existing() {
-        return Err(refuse_itself(ctx, place));
+        return Err(refuse_itself(ctx, entry));
     }
     if dest.origin == Origin::Created {
-        ctx.emit_directory_made(place);
+        ctx.emit_copied(entry, None);
     }
     let gets_attributes =
         ctx.policy.sets_attributes && !directory::keeps_attributes(purpose, dest.origin);
@@ -150,7 +145,7 @@ fn open(
         mode_pending: dest.mode_pending,
     };
     Ok(Opened {
-        mark: Mark::new(place.parent.as_ref(), &facts),
+        mark: Mark::new(entry.node, &facts),
         source: source.fd,
         source_identity: stat.identity,
         dest: dest.fd,
@@ -158,12 +153,12 @@ fn open(
     })
 }
 
-fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<SourceDir, Errno> {
+fn open_source(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<SourceDir, Errno> {
     let open = |symlinks| {
-        let opened = ctx.at(place, Side::Source, |dir, name| {
-            ctx.descriptors
-                .making_room(|| open_to_list(ctx, dir, name, symlinks))
-        });
+        let (dir, name) = (entry.source_dir, entry.source_name);
+        let opened = ctx
+            .descriptors
+            .making_room(|| open_to_list(ctx, dir, name, symlinks));
         opened.map(|(fd, atime_effect)| SourceDir {
             fd,
             atime_effect,
@@ -171,7 +166,7 @@ fn open_source(ctx: &Context<'_>, place: &Place<CopyDir>) -> Result<SourceDir, E
         })
     };
     match open(Symlinks::NoFollow) {
-        Err(Errno::LOOP | Errno::NOTDIR) if ctx.symlinks_at(place) == Symlinks::Follow => {
+        Err(Errno::LOOP | Errno::NOTDIR) if entry.symlinks == Symlinks::Follow => {
             open(Symlinks::Follow)
         }
         opened => opened,
@@ -194,47 +189,41 @@ fn open_to_list(
 
 /// Refuses to copy a directory to itself. This is not an error if hard links are made, because each entry
 /// already is one.
-fn refuse_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Refused {
+fn refuse_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> NotEntered {
     let is_complete = ctx.policy.makes_hard_links();
-    Refused {
-        error: (!is_complete).then(|| ctx.place_refused(place, Refusal::SameFile)),
+    NotEntered {
+        error: (!is_complete).then(|| ctx.refused(entry, Refusal::SameFile).error),
         unfilled: None,
     }
 }
 
 /// Fails if the copy of an operand has reached its own dest.
-fn check_into_itself(
-    ctx: &Context<'_>,
-    place: &Place<CopyDir>,
-    source: Identity,
-) -> Result<(), Error> {
-    match ctx.operands.state(place.operand).root.get() {
-        Some(root) if root.file() == source.file() => Err(into_itself(ctx, place)),
+fn check_into_itself(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
+    match ctx.operands.state(entry.operand).root.get() {
+        Some(root) if root.file() == source.file() => Err(into_itself(ctx, entry.operand)),
         _ => Ok(()),
     }
 }
 
-fn into_itself(ctx: &Context<'_>, place: &Place<CopyDir>) -> Error {
-    let path = |side| ctx.operand_path(place.operand, side);
+fn into_itself(ctx: &Context<'_>, operand: u32) -> Error {
+    let path = |side| ctx.operand_path(operand, side);
     diagnose::refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
 /// Reports that an operand would be copied into itself, although its root cannot be met because it does not exist yet:
 /// `source` is the directory in which it would be listed.
 #[cold]
-fn check_absent(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity) {
-    let operand = ctx.operands.state(place.operand);
-    if place.parent.is_none() {
-        let above = ctx.at(place, Side::Dest, |dir, name| {
-            sys::stat(dir, &operand::directory_of(name), Symlinks::Follow)
-        });
-        if let Ok(above) = above {
+fn check_absent(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) {
+    let operand = ctx.operands.state(entry.operand);
+    if entry.is_operand() {
+        let directory = operand::directory_of(entry.dest_name);
+        if let Ok(above) = sys::stat(entry.dest_dir, &directory, Symlinks::Follow) {
             // An operand is entered once per run.
             let _ = operand.above_root.set(FileId::of(&above));
         }
     }
     if operand.above_root.get() == Some(&source.file()) {
-        ctx.fail(place.operand, into_itself(ctx, place));
+        ctx.fail(entry.operand, into_itself(ctx, entry.operand));
     }
 }
 
@@ -242,28 +231,27 @@ fn check_absent(ctx: &Context<'_>, place: &Place<CopyDir>, source: Identity) {
 /// empty dest, as cp does, unless the filter skips the directory.
 fn not_opened(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     purpose: Purpose,
     errno: Errno,
     numbers: &mut BackupNumbers,
-) -> Refused {
-    let diagnosis = diagnose::directory_opening(ctx, place, ctx.symlinks_at(place), errno);
-    let (error, unreadable) = match diagnosis {
+) -> NotEntered {
+    let (error, unreadable) = match diagnose::directory_opening(ctx, entry, errno) {
         Unopened::Unreadable(error, _) if purpose == Purpose::ProcessEntries => {
             return error.into();
         }
         Unopened::Unreadable(error, unreadable) => (error, unreadable),
-        Unopened::IsItsDest => return refuse_itself(ctx, place),
+        Unopened::IsItsDest => return refuse_itself(ctx, entry),
         Unopened::Failed(error) => return error.into(),
     };
-    match make_unfilled(ctx, place, &unreadable, numbers) {
+    match make_unfilled(ctx, entry, &unreadable, numbers) {
         Ok(origin) => {
-            let finish = || finish_unfilled(ctx, place, &unreadable);
+            let finish = || finish_unfilled(ctx, entry, &unreadable);
             if let Err(error) = ctx.changes.really(finish) {
-                ctx.fail(place.operand, error);
+                ctx.fail(entry.operand, error);
             }
             let source = FileId::of(&unreadable.source);
-            Refused {
+            NotEntered {
                 error: Some(error),
                 unfilled: Some(Unfilled { source, origin }),
             }
@@ -276,18 +264,18 @@ fn not_opened(
 #[cold]
 fn make_unfilled(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     Unreadable { source, dest: seen }: &Unreadable,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
     let (id, mode) = (FileId::of(source), source.st_mode);
-    let origin = directory::claim(ctx, place, id, mode, Purpose::Process { pass: 0 }, numbers)?;
+    let origin = directory::claim(ctx, entry, id, mode, Purpose::Process { pass: 0 }, numbers)?;
     match (origin, seen) {
-        (Origin::Created, _) => ctx.emit_directory_made(place),
+        (Origin::Created, _) => ctx.emit_copied(entry, None),
         (Origin::Existing, Origin::Existing) => {}
         // The dest is a dangling link named with a trailing slash.
         (Origin::Existing, Origin::Created) => {
-            return Err(diagnose::directory_creation(ctx, place, id, Errno::EXIST));
+            return Err(diagnose::directory_creation(ctx, entry, id, Errno::EXIST));
         }
     }
     Ok(origin)
@@ -297,7 +285,7 @@ fn make_unfilled(
 /// had before the dest was made, perhaps in it.
 fn finish_unfilled(
     ctx: &Context<'_>,
-    place: &Place<CopyDir>,
+    entry: &Entry<'_>,
     Unreadable {
         source: seen,
         dest: origin,
@@ -306,41 +294,15 @@ fn finish_unfilled(
     if !ctx.policy.sets_attributes && *origin == Origin::Existing {
         return Ok(());
     }
-    let unseen = |side| move |errno| ctx.place_error(place, side, Operation::Stat, errno);
-    let transfer = |source: At<'_>, dest: At<'_>| {
-        let source = PathOnly::find(source).map_err(unseen(Side::Source))?;
-        let source = source.with_facts_of(seen);
-        let dest = PathOnly::find(dest).map_err(unseen(Side::Dest))?;
-        attributes::transfer(
-            &ctx.policy,
-            &source,
-            &dest,
-            *origin,
-            DestAcl::Possible,
-            Role::Copy,
-        )
-        .map_err(unseen(Side::Dest))
-    };
-    let set = ctx.at(place, Side::Source, |dir, name| {
-        let symlinks = ctx.symlinks_at(place);
-        let source = At {
-            dir,
-            name,
-            symlinks,
-        };
-        Ok(ctx.at(place, Side::Dest, |dir, name| {
-            let symlinks = Symlinks::NoFollow;
-            let dest = At {
-                dir,
-                name,
-                symlinks,
-            };
-            Ok(transfer(source, dest))
-        }))
-    });
-    let set = set.map_err(unseen(Side::Source))?;
-    let set = set.map_err(unseen(Side::Dest))??;
-    ctx.report_attributes(place.operand, set, || ctx.place_path(place, Side::Dest))
+    let unseen = |errno| ctx.dest_error(entry, Operation::Stat, errno);
+    let source = PathOnly::find(entry.source_at())
+        .map_err(|errno| ctx.source_error(entry, Operation::Stat, errno))?;
+    let source = source.with_facts_of(seen);
+    let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
+    let (policy, acl) = (&ctx.policy, DestAcl::Possible);
+    let set = attributes::transfer(policy, &source, &dest, *origin, acl, Role::Copy);
+    let set = set.map_err(unseen)?;
+    ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
 }
 
 /// Gives a directory its final mode and attributes, after its last entry.
@@ -381,21 +343,20 @@ pub(in crate::copy) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Er
 fn sync_with(ctx: &Context<'_>, node: &CopyNode, durability: &Durability) -> Result<(), Error> {
     let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
     dest.and_then(|dest| durability.directory_complete(dest.as_fd()))
-        .map_err(|errno| ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno))
+        .map_err(|errno| ctx.node_error(node, Side::Dest, Operation::Sync, errno))
 }
 
 fn set_mode(ctx: &Context<'_>, node: &CopyNode, mode: u32) -> Result<(), Error> {
     let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
     dest.and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode))
-        .map_err(|errno| ctx.place_error(&node.place, Side::Dest, Operation::SetMode, errno))
+        .map_err(|errno| ctx.node_error(node, Side::Dest, Operation::SetMode, errno))
 }
 
 /// Copies the attributes. They are read again, since keeping them from the start would take
 /// memory for each level of depth. If listing changes the source's access time, the dest already
 /// has the old one.
 fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    let failed =
-        |side, operation| move |errno| ctx.place_error(&node.place, side, operation, errno);
+    let failed = |side, operation| move |errno| ctx.node_error(node, side, operation, errno);
     let source = ctx
         .descriptors
         .pin(node, Side::Source, ctx)

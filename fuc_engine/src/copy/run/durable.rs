@@ -52,7 +52,7 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
     if let Err(errno) = noted
         && errno != Errno::ACCESS
     {
-        let error = ctx.place_error(&node.place, Side::Dest, Operation::Sync, errno);
+        let error = ctx.node_error(node, Side::Dest, Operation::Sync, errno);
         ctx.fail(node.place.operand, error);
     }
 }

@@ -14,13 +14,13 @@ use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::{look, parents};
-use crate::error::{Error, Operation, Refusal};
-use crate::node::{Place, Side};
+use crate::error::{Error, Refusal};
+use crate::node::Place;
 use crate::operand;
 use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, CWD, Stat};
-use crate::walk::{self, OpenDirs, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
+use crate::walk::{self, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
 pub(in crate::copy) enum CopyTask {
@@ -120,7 +120,7 @@ fn begin_portion<'a>(
                 continue;
             }
         };
-        let entry = ctx.operand_entry(index, parent.as_fd());
+        let entry = ctx.operand_entry(index, FileType::Unknown, parent.as_fd());
         let stat = match look::at_source(&entry) {
             Ok(stat) => stat,
             Err(errno) => {
@@ -255,12 +255,10 @@ pub(super) fn copy_waiter<'a>(
 /// may have listed the wrong type, or another process has replaced the directory.
 #[cold]
 pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
-    place.parent.as_ref()?;
-    let symlinks = ctx.symlinks_at(place);
-    let stat = ctx.at(place, Side::Source, |dir, name| {
-        sys::stat(dir, name, symlinks)
-    });
-    let kind = sys::file_type(&stat.ok()?);
+    let node = place.parent.as_ref()?;
+    let listed = sys::Entry::new(&place.name, FileType::Directory);
+    let stat = ctx.with_entry(Some(node), place.operand, listed, look::at_source);
+    let kind = sys::file_type(&stat.ok()?.ok()?);
     (kind != FileType::Directory).then_some(kind)
 }
 
@@ -272,8 +270,7 @@ pub(super) fn copy_of_other_type<'a>(
     kind: FileType,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    let symlinks = run.ctx.symlinks_at(&place);
-    let stored = StoredEntry::of_place(place, kind, symlinks);
+    let stored = StoredEntry::of_place(place, kind);
     resume(run, stored, worker, |entry, worker| {
         let (dir, name) = (entry.source_dir, entry.source_name);
         let reconsidered = entry
@@ -311,38 +308,22 @@ pub(super) fn with_entry<'a, 's, 'e>(
     process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
 ) {
     let ctx = &run.ctx;
-    let process_or_report = |entry: &Entry<'_>| {
+    let (node, listed) = (stored.node.as_ref(), stored.listed());
+    let reached = ctx.with_entry(node, stored.operand, listed, |entry| {
+        let entry = &stored.restore(*entry);
         if let Err(failure) = process(entry, worker) {
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);
         }
-    };
-    match &stored.node {
-        None => match ctx.open_dest_parent(stored.operand) {
-            Ok(parent) => {
-                let entry = ctx.operand_entry(stored.operand, parent.as_fd());
-                process_or_report(&stored.restore(entry));
-            }
-            Err(errno) => {
-                let path = ctx.operands.dest_path(stored.operand);
-                let error = Error::failed(Operation::Stat, path, errno).at_dest();
-                ctx.fail(stored.operand, error);
-            }
-        },
-        Some(node) => match walk::open_dirs(run, node) {
-            Ok(dirs) => {
-                let entry = Entry::listed(node, dirs.source(), dirs.dest(), stored.listed());
-                process_or_report(&stored.restore(entry));
-            }
-            Err(errno) => {
-                let error = ctx.place_error(&node.place, Side::Dest, Operation::Stat, errno);
-                node.state.note_incomplete();
-                ctx.fail(stored.operand, error);
-                // The directories could not be opened, and only the paths are needed.
-                let entry = stored.restore(Entry::listed(node, CWD, CWD, stored.listed()));
-                backup::restore_in(ctx, node, &entry);
-            }
-        },
+    });
+    if let Err(error) = reached {
+        ctx.fail(stored.operand, error);
+        if let Some(node) = node {
+            node.state.note_incomplete();
+            // The directories could not be opened, and only the paths are needed.
+            let entry = stored.restore(ctx.listed_entry(node, [CWD; 2], listed));
+            backup::restore_in(ctx, node, &entry);
+        }
     }
     walk::leave(run, stored.node, worker);
 }

@@ -14,7 +14,7 @@ use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
-use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
@@ -134,8 +134,7 @@ impl Visitor for CopyRun<'_> {
                 walk::leave(self, Some(node), worker);
                 None
             }
-            Err(not_entered) => {
-                let place = not_entered.place;
+            Err((place, not_entered)) => {
                 if not_entered.unfilled.is_none()
                     && let Some(kind) = tasks::other_type(ctx, &place)
                 {
@@ -183,8 +182,8 @@ impl Visitor for CopyRun<'_> {
                 false => walk::queue(node, listed, worker),
             };
         }
-        let entry = Entry::listed(node, dirs.source(), dirs.dest(), listed);
-        let entry = entry.following(self.ctx.policy.symlinks_of_entries);
+        let dirs = [dirs.source(), dirs.dest()];
+        let entry = self.ctx.listed_entry(node, dirs, listed);
         let copy = EntryCopy {
             run: self,
             entry: &entry,
@@ -212,9 +211,7 @@ impl Visitor for CopyRun<'_> {
         }
         if let Reason::NotListed(errno) = reason {
             let operation = Operation::ReadDirectory;
-            let error = self
-                .ctx
-                .place_error(&node.place, Side::Source, operation, errno);
+            let error = self.ctx.node_error(node, Side::Source, operation, errno);
             self.ctx.fail(node.place.operand, error);
         }
     }
@@ -279,7 +276,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
             && range.is_operand
         {
             let parent = ctx.open_dest_parent(operand)?;
-            let entry = ctx.operand_entry(operand, parent.as_fd());
+            let entry = ctx.operand_entry(operand, FileType::RegularFile, parent.as_fd());
             return open_directory(&entry, side);
         }
         open_cached(
