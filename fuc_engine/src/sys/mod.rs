@@ -80,4 +80,4 @@ pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;
 pub(crate) use table::{InheritedTable, TableUse, close_orphans, end_run};
-pub(crate) use xattr::read_xattr_conf;
+pub(crate) use xattr::{matches_pattern, read_xattr_conf};

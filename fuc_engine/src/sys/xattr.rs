@@ -26,6 +26,12 @@ pub(crate) fn read_xattr_conf() -> std::io::Result<Vec<u8>> {
     std::fs::read("/etc/xattr.conf")
 }
 
+/// Returns `true` if `name` matches a pattern of these rules.
+pub(crate) fn matches_pattern(pattern: &CStr, name: &CStr) -> bool {
+    // SAFETY: both strings end in a NUL, and are read only.
+    unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), 0) == 0 }
+}
+
 impl Xattr<'_> {
     fn call(&self) -> Call {
         match self {
@@ -76,6 +82,33 @@ impl InodeOp for Xattr<'_> {
         match missing.unless_missing(&missing.xattrat, call, || self.at(at)) {
             Err(Errno::NOSYS) => Err(InodeError::NoWay),
             done => Ok(done?),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_by_fnmatch() {
+        for (pattern, name, matching) in [
+            (c"a.*", c"a.", true),
+            (c"a.*.z", c"a.b.c.z", true),
+            (c"a.*.z", c"a.z", false),
+            (c"?", c"", false),
+            (c"a?c", c"abc", true),
+            (c"[a-c]x", c"bx", true),
+            (c"[!a-c]x", c"bx", false),
+            (c"[]]", c"]", true),
+            (c"[a-]", c"-", true),
+            (c"[x", c"[x", true),
+            (c"\\*", c"*", true),
+            (c"\\*", c"a", false),
+            (c"abc", c"ab", false),
+        ] {
+            let found = matches_pattern(pattern, name);
+            assert_eq!(found, matching, "{pattern:?} {name:?}");
         }
     }
 }
