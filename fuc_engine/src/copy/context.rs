@@ -2,7 +2,7 @@
 //!
 //! It builds paths and events, and answers which rules apply to an entry. It copies nothing.
 
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
@@ -191,11 +191,8 @@ impl Context<'_> {
         parent: &DestParent,
     ) -> Result<OpenParent<'_>, Errno> {
         let dir = self.descriptors.making_room(|| {
-            open_parent(
-                &self.policy,
-                self.target(),
-                self.operands.dest_name(operand),
-            )
+            let name = self.operands.dest_name(operand);
+            open_parent(&self.policy, self.target(), name, |_| Ok(()))
         });
         let dir = self.changes.reopened(dir)?;
         if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
@@ -338,7 +335,7 @@ impl Context<'_> {
     }
 
     pub(super) fn source_path(&self, operand: u32) -> &Path {
-        Path::new(OsStr::from_bytes(self.operands.source(operand).to_bytes()))
+        paths::path_of(self.operands.source(operand))
     }
 
     pub(super) fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {

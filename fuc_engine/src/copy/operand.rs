@@ -5,11 +5,11 @@
 //! directory is followed only if the policy trusts its owner.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsString};
 use std::hash::BuildHasher;
 use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -181,13 +181,20 @@ impl<'a> Operands<'a> {
     pub(super) fn dest_path(&self, index: u32) -> PathBuf {
         let name = self.given_name(index);
         match self.dest {
-            Dest::Exactly(_) => OsStr::from_bytes(name.to_bytes()).into(),
+            Dest::Exactly(_) => paths::path_of(name).into(),
             // As in cp, the copy of `/` is shown as the target with a slash.
             Dest::Into(target) => match paths::trim_slashes(self.source(index).to_bytes()) {
                 b"" => node::join(target, c""),
                 _ => node::join(target, name),
             },
         }
+    }
+
+    /// Returns the path of the directory whose name is that of the dest up to `end`.
+    pub(super) fn dest_path_to(&self, index: u32, end: usize) -> PathBuf {
+        let mut path = self.dest_path(index).into_os_string().into_vec();
+        path.truncate(path.len() - (self.dest_name(index).count_bytes() - end));
+        PathBuf::from(OsString::from_vec(path))
     }
 
     /// Returns `true` if an operand is copied to its own backup. That backup is not backed up again.
@@ -296,16 +303,18 @@ pub(super) fn last_component(part: &[u8]) -> CString {
     paths::c_string(&part[start.map_or(0, |slash| slash + 1)..])
 }
 
-/// Opens the directory that the last component of `name` is in.
+/// Opens the directory that the last component of `name` is in. Calls `each` on the directories on the way below the target.
 pub(super) fn open_parent<'a>(
     policy: &Policy<'_>,
     target: BorrowedFd<'a>,
     name: &CStr,
+    mut each: impl FnMut(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<OpenParent<'a>, Errno> {
     let mut dir = OpenParent::Target(target);
     for end in ends(name.to_bytes()) {
         let component = last_component(&name.to_bytes()[..end]);
         dir = OpenParent::Below(open_component(policy, dir.as_fd(), &component)?);
+        each(dir.as_fd())?;
     }
     Ok(dir)
 }

@@ -396,8 +396,7 @@ pub(in crate::copy) fn own_backup(
     );
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
-    let backup_path = OsStr::from_bytes(backup.name.to_bytes());
-    (backup.replaces || is_vacant()).then(|| backup_path.into())
+    (backup.replaces || is_vacant()).then(|| operand::path_of(&backup.name).into())
 }
 
 #[cfg(test)]

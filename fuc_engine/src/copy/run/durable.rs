@@ -8,7 +8,7 @@ use super::CopyRun;
 use crate::copy::context::{Context, Failure};
 use crate::copy::durability::Durability;
 use crate::copy::facts::{CopyNode, Entry, Symlinks};
-use crate::copy::operand::{ends, last_component, open_component};
+use crate::copy::operand::open_parent;
 use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
@@ -127,20 +127,15 @@ fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno>
             break;
         }
         with_parent(ctx, index, |dir| durability.directory_complete(dir))?;
-        if !ctx.policy.options.parents {
-            continue;
-        }
-        let name = ctx.operands.dest_name(index).to_bytes();
-        let mut dir = None;
-        for end in ends(name) {
-            let above = dir.as_ref().map_or(ctx.target(), AsFd::as_fd);
-            let component = last_component(&name[..end]);
-            let Ok(next) = open_component(&ctx.policy, above, &component) else {
-                // The operand has failed, and that was reported.
-                break;
-            };
-            durability.directory_complete(next.as_fd())?;
-            dir = Some(next);
+        if ctx.policy.options.parents {
+            let (target, name) = (ctx.target(), ctx.operands.dest_name(index));
+            let mut synced = Ok(());
+            // If a directory cannot be opened, the operand has failed, and that was reported.
+            let _ = open_parent(&ctx.policy, target, name, |dir| {
+                synced = durability.directory_complete(dir);
+                synced
+            });
+            synced?;
         }
     }
     Ok(())

@@ -397,9 +397,9 @@ fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
     if ctx.operands.parent(operand).is_some() {
         return Ok(());
     }
-    let dir = ctx
-        .descriptors
-        .making_room(|| open_parent(&ctx.policy, ctx.target(), ctx.operands.dest_name(operand)))?;
+    let name = ctx.operands.dest_name(operand);
+    let open = || open_parent(&ctx.policy, ctx.target(), name, |_| Ok(()));
+    let dir = ctx.descriptors.making_room(open)?;
     let identity = sys::stat_directory(dir.as_fd())?.identity;
     // Only the leader copies entries to this directory itself, and must know whether this run has made it.
     let origin = Origin::Existing;
