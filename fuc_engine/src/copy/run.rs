@@ -96,11 +96,11 @@ enum Processed {
     Queued,
 }
 
-/// An entry on its way through a run.
-#[derive(Clone, Copy)]
-struct EntryCopy<'c, 'a> {
+/// An entry on its way through a run, and the worker that leads it.
+struct EntryCopy<'c, 's, 'e, 'a> {
     run: &'c CopyRun<'a>,
     entry: &'c Entry<'c>,
+    worker: &'c mut Walker<'s, 'e, CopyRun<'a>>,
 }
 
 impl<'a> CopyRun<'a> {

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
 
 use super::tasks::{CopyTask, resume, with_entry};
-use super::{CopyRun, EntryCopy, Processed, making};
+use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::open;
@@ -25,13 +25,12 @@ use crate::walk::{self, Task, Walker};
 /// Queues a large file as a task of its own, so that several workers can share a directory of large files. Goes on
 /// with the source if that is not possible.
 #[cold]
-pub(super) fn try_queue<'a>(
-    copy: EntryCopy<'_, 'a>,
+pub(super) fn try_queue(
+    copy: &mut EntryCopy<'_, '_, '_, '_>,
     stat: &Stat,
     source: Option<OpenSource>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> ControlFlow<(), Option<OpenSource>> {
-    let EntryCopy { run, entry } = copy;
+    let EntryCopy { run, entry, .. } = *copy;
     let is_possible = !entry.is_operand()
         && may_come_later(&run.ctx, entry, stat)
         // If rules were applied, the dest may have been moved away, so the file is copied at
@@ -46,7 +45,7 @@ pub(super) fn try_queue<'a>(
         entry: StoredEntry::of(entry),
         needs: Needs::of(stat),
     };
-    push(Some(Box::new(file)), worker);
+    push(Some(Box::new(file)), copy.worker);
     ControlFlow::Break(())
 }
 
@@ -79,15 +78,12 @@ pub(super) fn copy<'a>(
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
     }
-    resume(run, entry, worker, |entry, worker| {
-        let copy = EntryCopy { run, entry };
-        match source {
-            Some(source) => copy_content(copy, &take(ctx, entry, source)?, worker).map(drop),
-            None => match copy.look(worker)? {
-                ControlFlow::Continue(source) => copy.decide(&source, worker).map(drop),
-                ControlFlow::Break(_) => Ok(()),
-            },
-        }
+    resume(run, entry, worker, |copy| match source {
+        Some(source) => copy_content(copy, &take(ctx, copy.entry, source)?).map(drop),
+        None => match copy.look()? {
+            ControlFlow::Continue(source) => copy.decide(&source).map(drop),
+            ControlFlow::Break(_) => Ok(()),
+        },
     });
     ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
     push(run.room.end(needs), worker);
@@ -135,12 +131,11 @@ pub(super) fn check_room(
 /// Copies the content if there is room. Other engines may copy parts of it: if they want one, queues the rest as the next
 /// task.
 #[cold]
-pub(super) fn copy_content<'a>(
-    copy: EntryCopy<'_, 'a>,
+pub(super) fn copy_content(
+    copy: &mut EntryCopy<'_, '_, '_, '_>,
     source: &OpenSource,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<Processed, Failure> {
-    let EntryCopy { run, entry } = copy;
+    let EntryCopy { run, entry, .. } = *copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
     let naming = match run.stealing.is_some() && may_be_divided(ctx, entry, source) {
@@ -149,7 +144,7 @@ pub(super) fn copy_content<'a>(
     };
     let dest = open::open(ctx, entry, source, naming)?;
     if dest.hidden_name().is_none() {
-        making::fill_open(copy, source, dest, worker)?;
+        copy.fill_open(source, dest)?;
         return Ok(Processed::Handled);
     }
     let filling = Filling {
@@ -158,14 +153,15 @@ pub(super) fn copy_content<'a>(
         source,
         dest,
     };
-    match divided::fill(filling, worker) {
+    match divided::fill(filling, copy.worker) {
         ControlFlow::Break(rest) => {
             run.room.hold(Needs::of(&source.stat));
-            worker.push(Task::Own(CopyTask::Part(rest)), When::Next);
+            let task = Task::Own(CopyTask::Part(rest));
+            copy.worker.push(task, When::Next);
             Ok(Processed::QueuedLarge)
         }
         ControlFlow::Continue(filled) => {
-            making::note_filled(copy, source, filled, None, worker)?;
+            copy.note_filled(source, filled, None)?;
             Ok(Processed::Handled)
         }
     }
@@ -239,14 +235,13 @@ fn finish<'a>(
     };
     let needs = Needs::of(&source.stat);
     let operand = entry.node.is_none().then_some(entry.operand);
-    with_entry(run, entry, worker, |entry, worker| {
-        let source = take(&run.ctx, entry, source)?;
-        let filled = dest.finish(&run.ctx, entry, &source);
+    with_entry(run, entry, worker, |copy| {
+        let source = take(&run.ctx, copy.entry, source)?;
+        let filled = dest.finish(&run.ctx, copy.entry, &source);
         let written = None;
-        let copy = EntryCopy { run, entry };
-        making::note_filled(copy, &source, filled, written, worker)?;
-        if entry.is_operand() {
-            run.used.note_dest(&run.ctx, entry);
+        copy.note_filled(&source, filled, written)?;
+        if copy.entry.is_operand() {
+            run.used.note_dest(&run.ctx, copy.entry);
         }
         Ok(())
     });

@@ -21,12 +21,12 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::making::Adopted;
-use super::{CopyRun, EntryCopy, Processed, durable, large, making, verifying};
+use super::{EntryCopy, Processed, durable, large, verifying};
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::backup;
 use crate::copy::dest::overwrite::{self, Unreplaced};
-use crate::copy::facts::{DestState, Entry, FileId, Symlinks};
+use crate::copy::facts::{DestState, Entry, Symlinks};
 use crate::copy::large::TASK_FROM;
 use crate::copy::large::naming::Naming;
 use crate::copy::look::{self, OpenSource};
@@ -37,60 +37,50 @@ use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::report::Counted;
-use crate::sys::{self, Stat, Storage};
-use crate::walk::{self, Reconsidered, Walker};
+use crate::sys::{self, DirSlot, Stat, Storage};
+use crate::walk::{self, Reconsidered};
 
-impl<'a> EntryCopy<'_, 'a> {
+impl EntryCopy<'_, '_, '_, '_> {
     /// Copies an entry that is not listed as a directory, if it may need more than the fast path.
-    pub(super) fn listed(
-        self,
-        kind: FileType,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
+    pub(super) fn listed(&mut self, kind: FileType) -> Result<Processed, Failure> {
         let options = self.run.ctx.policy.options;
         let made = match (kind, options.as_links) {
-            _ if !options.rules.are_plain() => return self.by_rules(worker),
+            _ if !options.rules.are_plain() => return self.by_rules(),
             (FileType::RegularFile, Some(kind))
                 // A symbolic link can be made to a directory, too.
-                if kind == LinkKind::Hard || !is_listed_by_server(self.entry, worker) =>
+                if kind == LinkKind::Hard || !self.is_listed_by_server() =>
             {
-                link(self, kind, worker)
+                self.link(kind)
             }
             (FileType::Symlink, None) if self.entry.symlinks == Symlinks::NoFollow => {
-                symlink(self, None, worker)
+                self.symlink(None)
             }
-            _ => return self.look_and_make(worker),
+            _ => return self.look_and_make(),
         };
         made.or_else(|failure| match look::at_source(self.entry) {
             // The filesystem has listed the wrong type, or another process has replaced the source.
-            Ok(source) if sys::file_type(&source) != kind => self.look_and_make(worker),
+            Ok(source) if sys::file_type(&source) != kind => self.look_and_make(),
             _ => Err(failure),
         })
     }
 
     /// Looks at the source, applies the rules about its dest, and copies it.
-    pub(super) fn by_rules(
-        self,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        let source = match self.look(worker)? {
+    pub(super) fn by_rules(&mut self) -> Result<Processed, Failure> {
+        let source = match self.look()? {
             ControlFlow::Continue(source) => source,
             ControlFlow::Break(processed) => return Ok(processed),
         };
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
-        match large::try_queue(self, &source, None, worker) {
+        match large::try_queue(self, &source, None) {
             ControlFlow::Break(()) => Ok(Processed::QueuedLarge),
-            ControlFlow::Continue(_) => self.decide(&source, worker),
+            ControlFlow::Continue(_) => self.decide(&source),
         }
     }
 
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
     /// Breaks if there is nothing more to do.
-    pub(super) fn look(
-        self,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<ControlFlow<Processed, Stat>, Failure> {
-        let Self { run, entry } = self;
+    pub(super) fn look(&mut self) -> Result<ControlFlow<Processed, Stat>, Failure> {
+        let Self { run, entry, .. } = *self;
         let source =
             look::at_source(entry).map_err(|errno| run.ctx.source_stat_failure(entry, errno))?;
         let kind = sys::file_type(&source);
@@ -112,7 +102,7 @@ impl<'a> EntryCopy<'_, 'a> {
             return Ok(ControlFlow::Continue(source));
         }
         let (dir, name) = (entry.source_dir, entry.source_name);
-        match walk::reconsider(run, node, dir, name, kind, worker) {
+        match walk::reconsider(run, node, dir, name, kind, self.worker) {
             Reconsidered::Process => Ok(ControlFlow::Continue(source)),
             Reconsidered::Queued => Ok(ControlFlow::Break(Processed::Queued)),
             Reconsidered::LeftAlone if matches!(entry.dest_state, DestState::Unchecked) => {
@@ -124,33 +114,30 @@ impl<'a> EntryCopy<'_, 'a> {
     }
 
     /// Applies the rules about the dest, and copies the source.
-    pub(super) fn decide(
-        self,
-        source: &Stat,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        let Self { run, entry } = self;
+    pub(super) fn decide(&mut self, source: &Stat) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
         let ctx = &run.ctx;
-        if let Some(home) = making::other_home(run, entry, source) {
-            making::entrust(run, entry, home, worker)?;
+        if let Some(home) = self.other_home(source) {
+            self.entrust(home)?;
             return Ok(Processed::Handled);
         }
         let found = match overwrite::decide(ctx, entry, source)? {
             ControlFlow::Continue(found) => found,
-            ControlFlow::Break(kept) => return self.keep(source, kept, worker),
+            ControlFlow::Break(kept) => return self.keep(source, kept),
         };
         // Other names of a source may become links, which need no room.
         if !ctx.policy.has_other_names(entry, source) {
             large::check_room(run, entry, source)?;
         }
         run.check_dest_of_operand(entry, source)?;
-        let numbers = &mut worker.scratch.own.backup_numbers;
+        let numbers = &mut self.worker.scratch.own.backup_numbers;
         let prepared = overwrite::prepare(ctx, entry, source, found, numbers)?;
         let entry = &Entry {
             dest_state: prepared.map(|backup| &**backup),
             ..*entry
         };
-        let made = EntryCopy { run, entry }.make_known(source, worker);
+        let worker = &mut *self.worker;
+        let made = EntryCopy { run, entry, worker }.make_known(source);
         made.or_else(|failure| {
             // Nothing was changed, so the caller can try again.
             if failure.stage == Stage::AtDanglingDest
@@ -165,21 +152,16 @@ impl<'a> EntryCopy<'_, 'a> {
     }
 
     /// Leaves the dest as it is.
-    fn keep(
-        self,
-        source: &Stat,
-        kept: Unreplaced,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        let Self { run, entry } = self;
+    fn keep(&mut self, source: &Stat, kept: Unreplaced) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
         let ctx = &run.ctx;
         if let Unreplaced::Adopted(dest) = &kept {
-            worker.scratch.tally.summary.kept += 1;
+            self.worker.scratch.tally.summary.kept += 1;
             let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
             if is_resumed {
                 run.check_dest_of_operand(entry, source)?;
             }
-            if making::adopt(self, source, dest, worker)? == Adopted::Waiting {
+            if self.adopt(source, dest)? == Adopted::Waiting {
                 return Ok(Processed::Handled);
             }
             if is_resumed {
@@ -187,7 +169,7 @@ impl<'a> EntryCopy<'_, 'a> {
             }
             if is_resumed && sys::is_regular(source) {
                 durable::kept(ctx, entry)?;
-                verifying::add(run, entry, source, worker);
+                verifying::add(self, source);
             }
             if is_resumed && entry.is_operand() {
                 // An earlier run has made it, so it counts as made.
@@ -203,176 +185,150 @@ impl<'a> EntryCopy<'_, 'a> {
     }
 
     /// Copies a source whose type is known but may have changed.
-    pub(super) fn make_known(
-        self,
-        source: &Stat,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
+    pub(super) fn make_known(&mut self, source: &Stat) -> Result<Processed, Failure> {
         let makes_copies = self.run.ctx.policy.options.as_links.is_none();
         let is_file = sys::is_regular(source);
         if is_file && makes_copies && !self.entry.is_operand() {
-            self.make_listed_file(worker)
+            self.make_listed_file()
         } else {
-            self.make(source, worker)
+            self.make(source)
         }
     }
 
     /// Looks at the source and copies it. The rules about its dest were applied before.
-    pub(super) fn look_and_make(
-        self,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        match self.look(worker)? {
-            ControlFlow::Continue(source) => self.make(&source, worker),
+    pub(super) fn look_and_make(&mut self) -> Result<Processed, Failure> {
+        match self.look()? {
+            ControlFlow::Continue(source) => self.make(&source),
             ControlFlow::Break(processed) => Ok(processed),
         }
     }
 
     /// Copies a source that was just looked at.
-    fn make(
-        self,
-        source: &Stat,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        let Self { run, entry } = self;
-        let ctx = &run.ctx;
+    fn make(&mut self, source: &Stat) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
         if let Some(kind) = ctx.policy.options.as_links {
-            return link(self, kind, worker);
+            return self.link(kind);
         }
         let opened = match sys::file_type(source) {
-            FileType::Symlink => return symlink(self, Some(source), worker),
-            FileType::RegularFile => file::open_seen(ctx, entry, &mut worker.scratch.own)?,
+            FileType::Symlink => return self.symlink(Some(source)),
+            FileType::RegularFile => file::open_seen(ctx, entry, scratch)?,
             _ if ctx.policy.reads_special_content() => {
-                file::open_special(ctx, entry, source, &mut worker.scratch.own)?
+                file::open_special(ctx, entry, source, scratch)?
             }
             _ => {
-                making::make_or_link(self, source, worker, |worker| {
+                self.make_or_link(source, |copy| {
                     make::copy_special(ctx, entry, source)?;
-                    making::copied(self, Counted::Other, worker);
+                    copy.copied(Counted::Other);
                     Ok(None)
                 })?;
                 return Ok(Processed::Handled);
             }
         };
-        opened_file(self, opened, worker)
+        self.opened_file(opened)
     }
 
     /// Copies a source that was listed as a regular file. Looks at it only if its type has changed.
     #[inline(always)]
-    pub(super) fn make_listed_file(
-        self,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
-    ) -> Result<Processed, Failure> {
-        let Self { run, entry } = self;
-        let (ctx, scratch) = (&run.ctx, &mut worker.scratch.own);
+    pub(super) fn make_listed_file(&mut self) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
         if scratch.expects_empty
             && ctx.policy.creates_empty_files
             // A process that watches an older directory waits for a file to be closed.
             && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
             && file::try_copy_empty(ctx, entry, scratch)
         {
-            making::count(Counted::File, 0, worker);
+            self.count(Counted::File, 0);
             ctx.emit_copied(entry, Some(CopyMethod::default()));
             return Ok(Processed::Handled);
         }
         match file::open_listed(ctx, entry, scratch)? {
-            Some(source) => opened_file(self, source, worker),
-            None => self.look_and_make(worker),
+            Some(source) => self.opened_file(source),
+            None => self.look_and_make(),
         }
     }
-}
 
-/// Copies a symbolic link. Looks at it only if it may have other names and `source` was not seen.
-fn symlink<'a>(
-    copy: EntryCopy<'_, 'a>,
-    source: Option<&Stat>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Processed, Failure> {
-    let EntryCopy { run, entry } = copy;
-    let ctx = &run.ctx;
-    let mut processed = Processed::Handled;
-    let mut make = |worker: &mut Walker<'_, '_, CopyRun<'a>>| {
-        match make::copy_symlink(ctx, entry)? {
-            Created::Yes => making::copied(copy, Counted::Symlink, worker),
-            Created::AlreadyThere => processed = Processed::NotCopied,
-        }
-        Ok(None)
-    };
-    if !ctx.policy.options.preserve.links {
-        make(worker).map(|_: Option<FileId>| ())?;
-        return Ok(processed);
-    }
-    let source = match source {
-        Some(source) => *source,
-        None => look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?,
-    };
-    making::make_or_link(copy, &source, worker, &mut make)?;
-    Ok(processed)
-}
-
-/// Makes a link instead of a copy.
-fn link<'a>(
-    copy: EntryCopy<'_, 'a>,
-    kind: LinkKind,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Processed, Failure> {
-    let counted = match kind {
-        LinkKind::Hard => Counted::HardLink,
-        LinkKind::Symbolic => Counted::Symlink,
-    };
-    Ok(match make::make_link(&copy.run.ctx, copy.entry, kind)? {
-        Created::Yes => {
-            making::copied(copy, counted, worker);
-            Processed::Handled
-        }
-        Created::AlreadyThere => Processed::NotCopied,
-    })
-}
-
-/// Copies the content of a source that is open, or queues that as a task.
-// If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
-// data. The guard's case `cpz-files-with-data` counts them.
-#[inline(always)]
-fn opened_file<'a>(
-    copy: EntryCopy<'_, 'a>,
-    source: OpenSource,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Processed, Failure> {
-    worker.scratch.own.expects_empty = source.is_known_empty();
-    let EntryCopy { run, entry } = copy;
-    if run.ctx.policy.has_other_names(entry, &source.stat) {
-        let stat = source.stat;
-        making::make_or_link(copy, &stat, worker, |worker| {
-            if is_large(&source) {
-                large::check_room(run, entry, &stat)?;
+    /// Copies a symbolic link. Looks at it only if it may have other names and `source` was not seen.
+    fn symlink(&mut self, source: Option<&Stat>) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let ctx = &run.ctx;
+        let mut processed = Processed::Handled;
+        let mut make = |copy: &mut Self| {
+            match make::copy_symlink(ctx, entry)? {
+                Created::Yes => copy.copied(Counted::Symlink),
+                Created::AlreadyThere => processed = Processed::NotCopied,
             }
-            making::fill(copy, &source, Naming::WhenComplete, worker)
-        })?;
-        return Ok(Processed::Handled);
+            Ok(None)
+        };
+        if !ctx.policy.options.preserve.links {
+            make(self)?;
+            return Ok(processed);
+        }
+        let source = source.map_or_else(|| look::at_source(entry), |source| Ok(*source));
+        let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+        self.make_or_link(&source, make)?;
+        Ok(processed)
     }
-    if !is_large(&source) {
-        making::fill(copy, &source, Naming::WhenComplete, worker)?;
-        return Ok(Processed::Handled);
+
+    /// Makes a link instead of a copy.
+    fn link(&mut self, kind: LinkKind) -> Result<Processed, Failure> {
+        let counted = match kind {
+            LinkKind::Hard => Counted::HardLink,
+            LinkKind::Symbolic => Counted::Symlink,
+        };
+        Ok(match make::make_link(&self.run.ctx, self.entry, kind)? {
+            Created::Yes => {
+                self.copied(counted);
+                Processed::Handled
+            }
+            Created::AlreadyThere => Processed::NotCopied,
+        })
     }
-    let stat = source.stat;
-    match large::try_queue(copy, &stat, Some(source), worker) {
-        ControlFlow::Continue(Some(source)) => large::copy_content(copy, &source, worker),
-        _ => Ok(Processed::QueuedLarge),
+
+    /// Copies the content of a source that is open, or queues that as a task.
+    // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
+    // data. The guard's case `cpz-files-with-data` counts them.
+    #[inline(always)]
+    fn opened_file(&mut self, source: OpenSource) -> Result<Processed, Failure> {
+        self.worker.scratch.own.expects_empty = source.is_known_empty();
+        if self
+            .run
+            .ctx
+            .policy
+            .has_other_names(self.entry, &source.stat)
+        {
+            let stat = source.stat;
+            self.make_or_link(&stat, |copy| {
+                if is_large(&source) {
+                    large::check_room(copy.run, copy.entry, &stat)?;
+                }
+                copy.fill(&source, Naming::WhenComplete)
+            })?;
+            return Ok(Processed::Handled);
+        }
+        if !is_large(&source) {
+            self.fill(&source, Naming::WhenComplete)?;
+            return Ok(Processed::Handled);
+        }
+        let stat = source.stat;
+        match large::try_queue(self, &stat, Some(source)) {
+            ControlFlow::Continue(Some(source)) => large::copy_content(self, &source),
+            _ => Ok(Processed::QueuedLarge),
+        }
+    }
+
+    /// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
+    fn is_listed_by_server(&mut self) -> bool {
+        let dir = self.entry.node.map(|node| node.dir.slot(Side::Source));
+        dir.and_then(DirSlot::identity).is_none_or(|directory| {
+            let device = sys::device_of(directory.file());
+            let scratch = &mut self.worker.scratch.own;
+            scratch.storage_of_device(device, self.entry.source_dir) == Storage::Server
+        })
     }
 }
 
 fn is_large(source: &OpenSource) -> bool {
     source.stat.st_size as u64 >= TASK_FROM
-}
-
-/// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
-fn is_listed_by_server(entry: &Entry<'_>, worker: &mut Walker<'_, '_, CopyRun<'_>>) -> bool {
-    let directory = entry
-        .node
-        .and_then(|node| node.dir.slot(Side::Source).identity());
-    directory.is_none_or(|directory| {
-        let device = sys::device_of(directory.file());
-        let scratch = &mut worker.scratch.own;
-        scratch.storage_of_device(device, entry.source_dir) == Storage::Server
-    })
 }

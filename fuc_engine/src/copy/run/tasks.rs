@@ -134,7 +134,12 @@ fn begin_portion<'a>(
         if contains_target && !(operands.is_alone && is_first) {
             return Remaining::WhenDone(index..operands.range.end);
         }
-        match begin_one(run, &entry, &stat, worker) {
+        let copy = &mut EntryCopy {
+            run,
+            entry: &entry,
+            worker,
+        };
+        match begin_one(copy, &stat) {
             Ok(Begun::Queued) => {}
             // The names of later operands are compared with its dest, which has no name yet.
             Ok(Begun::Divided) if index + 1 < operands.range.end => {
@@ -194,12 +199,8 @@ enum Begun {
     Divided,
 }
 
-fn begin_one<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
-    source: &Stat,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<Begun, Failure> {
+fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begun, Failure> {
+    let EntryCopy { run, entry, .. } = *copy;
     let ctx = &run.ctx;
     let is_directory = sys::is_directory(source);
     if is_directory && !ctx.policy.options.recursive {
@@ -217,14 +218,14 @@ fn begin_one<'a>(
             operand: entry.operand,
         };
         let purpose = Purpose::Process { pass: 0 };
-        worker.push(Task::Enter { place, purpose }, When::Next);
+        copy.worker.push(Task::Enter { place, purpose }, When::Next);
         return Ok(Begun::Queued);
     }
     let processed = if ctx.has_rules(entry) {
-        EntryCopy { run, entry }.decide(source, worker)?
+        copy.decide(source)?
     } else {
         run.used.check_dest(ctx, entry, source)?;
-        EntryCopy { run, entry }.make_known(source, worker)?
+        copy.make_known(source)?
     };
     match processed {
         Processed::QueuedLarge => return Ok(Begun::Divided),
@@ -241,12 +242,11 @@ pub(super) fn copy_waiter<'a>(
     waiter: StoredEntry,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
-    resume(run, waiter, worker, |entry, worker| {
-        let was_left = matches!(entry.dest_state, DestState::Unchecked) && run.ctx.has_rules(entry);
-        let copy = EntryCopy { run, entry };
-        match was_left {
-            true => copy.by_rules(worker).map(drop),
-            false => copy.look_and_make(worker).map(drop),
+    resume(run, waiter, worker, |copy| {
+        let was_left = matches!(copy.entry.dest_state, DestState::Unchecked);
+        match was_left && run.ctx.has_rules(copy.entry) {
+            true => copy.by_rules().map(drop),
+            false => copy.look_and_make().map(drop),
         }
     });
 }
@@ -271,13 +271,16 @@ pub(super) fn copy_of_other_type<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     let stored = StoredEntry::of_place(place, kind);
-    resume(run, stored, worker, |entry, worker| {
-        let (dir, name) = (entry.source_dir, entry.source_name);
-        let reconsidered = entry
-            .node
-            .map(|node| walk::reconsider(run, node, dir, name, kind, worker));
-        match reconsidered {
-            Some(Reconsidered::Process) => EntryCopy { run, entry }.listed(kind, worker).map(drop),
+    resume(run, stored, worker, |copy| {
+        let Entry {
+            source_dir: dir,
+            source_name: name,
+            node,
+            ..
+        } = *copy.entry;
+        let reconsider = |node| walk::reconsider(run, node, dir, name, kind, copy.worker);
+        match node.map(reconsider) {
+            Some(Reconsidered::Process) => copy.listed(kind).map(drop),
             _ => Ok(()),
         }
     });
@@ -289,14 +292,14 @@ pub(super) fn resume<'a, 's, 'e>(
     run: &CopyRun<'a>,
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
-    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+    process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
-    with_entry(run, stored, worker, |entry, worker| {
+    with_entry(run, stored, worker, |copy| {
         if run.ctx.report.must_stop() {
-            backup::restore(&run.ctx, entry);
+            backup::restore(&run.ctx, copy.entry);
             return Ok(());
         }
-        process(entry, worker)
+        process(copy)
     });
 }
 
@@ -305,13 +308,14 @@ pub(super) fn with_entry<'a, 's, 'e>(
     run: &CopyRun<'a>,
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
-    process: impl FnOnce(&Entry<'_>, &mut Walker<'s, 'e, CopyRun<'a>>) -> Result<(), Failure>,
+    process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
     let ctx = &run.ctx;
     let (node, listed) = (stored.node.as_ref(), stored.listed());
     let reached = ctx.with_entry(node, stored.operand, listed, |entry| {
         let entry = &stored.restore(*entry);
-        if let Err(failure) = process(entry, worker) {
+        let worker = &mut *worker;
+        if let Err(failure) = process(&mut EntryCopy { run, entry, worker }) {
             ctx.report_failure(entry, failure);
             backup::restore(ctx, entry);
         }

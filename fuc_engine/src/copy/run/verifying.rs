@@ -14,8 +14,8 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
-use super::CopyRun;
 use super::tasks::{CopyTask, resume};
+use super::{CopyRun, EntryCopy};
 use crate::copy::attributes;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::links_at_dest;
@@ -54,28 +54,16 @@ struct Batch {
 
 /// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
-pub(super) fn add<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
-    source: &Stat,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    let options = run.ctx.policy.options;
-    if options.verify {
-        let is_file = sys::is_regular(source);
-        if is_file && run.ctx.policy.writes_content {
-            add_file(run, entry, source.st_size as u64, worker);
-        }
+pub(super) fn add(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) {
+    let policy = &copy.run.ctx.policy;
+    if policy.options.verify && policy.writes_content && sys::is_regular(source) {
+        add_file(copy, source.st_size as u64);
     }
 }
 
 #[cold]
-fn add_file<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
-    bytes: u64,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+fn add_file(copy: &mut EntryCopy<'_, '_, '_, '_>, bytes: u64) {
+    let EntryCopy { run, entry, .. } = *copy;
     let file = StoredEntry::of(&Entry {
         dest_state: DestState::Unchecked,
         ..*entry
@@ -93,11 +81,12 @@ fn add_file<'a>(
         (complete, needs_task)
     };
     if needs_task {
-        worker.push(Task::Own(CopyTask::VerifyRest), When::Idle);
+        let task = Task::Own(CopyTask::VerifyRest);
+        copy.worker.push(task, When::Idle);
     }
     if let Some(files) = complete {
         write_to_disk(run, &files);
-        compare_all(run, files, worker);
+        compare_all(run, files, copy.worker);
     }
 }
 
@@ -138,9 +127,7 @@ pub(super) fn compare_all<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     for file in files {
-        resume(run, file, worker, |entry, worker| {
-            compare(run, entry, worker)
-        });
+        resume(run, file, worker, compare);
     }
 }
 
@@ -152,31 +139,28 @@ enum ReadContent {
     Cancelled,
 }
 
-fn compare<'a>(
-    run: &CopyRun<'a>,
-    entry: &Entry<'_>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Result<(), Failure> {
+fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
+    let EntryCopy { run, entry, .. } = *copy;
     let ctx = &run.ctx;
     let dest = At {
         // A link that was written through has led to the file.
         symlinks: links_at_dest(ctx.dest_directory_origin(entry)),
         ..entry.dest_at()
     };
-    let source = read(ctx, entry.source_at(), worker).map_err(|(operation, errno)| {
+    let source = read(copy, entry.source_at()).map_err(|(operation, errno)| {
         Failure::preparing(ctx.source_error(entry, operation, errno))
     })?;
-    let copy = read(ctx, dest, worker).map_err(|(_, errno)| {
+    let found = read(copy, dest).map_err(|(_, errno)| {
         if errno == Errno::IO {
             mark_incomplete(entry, dest);
         }
         Failure::preparing(ctx.dest_error(entry, Operation::Read, errno))
     })?;
-    match (source, copy) {
+    match (source, found) {
         (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
-        (ReadContent::Hash(source), ReadContent::Hash(copy)) => {
-            worker.scratch.tally.summary.compared += 1;
-            if source == copy {
+        (ReadContent::Hash(source), ReadContent::Hash(found)) => {
+            copy.worker.scratch.tally.summary.compared += 1;
+            if source == found {
                 return Ok(());
             }
             mark_incomplete(entry, dest);
@@ -196,11 +180,11 @@ fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
 }
 
 /// Reads a file to its end. Accounts for each megabyte.
-fn read<'a>(
-    ctx: &Context<'_>,
+fn read(
+    copy: &mut EntryCopy<'_, '_, '_, '_>,
     at: At<'_>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) -> Result<ReadContent, (Operation, Errno)> {
+    let (ctx, worker) = (&copy.run.ctx, &mut *copy.worker);
     let mut reader = Reader::open(ctx, at).map_err(|errno| (Operation::OpenSource, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.uncached);
     let progress = || worker.copied_piece(&ctx.report, 0);

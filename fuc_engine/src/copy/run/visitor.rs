@@ -184,14 +184,15 @@ impl Visitor for CopyRun<'_> {
         }
         let dirs = [dirs.source(), dirs.dest()];
         let entry = self.ctx.listed_entry(node, dirs, listed);
-        let copy = EntryCopy {
+        let mut copy = EntryCopy {
             run: self,
             entry: &entry,
+            worker,
         };
         let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
-            copy.make_listed_file(worker)
+            copy.make_listed_file()
         } else {
-            copy.listed(listed.kind(), worker)
+            copy.listed(listed.kind())
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
