@@ -10,7 +10,7 @@ use std::{
 use testkit::{
     or_skip,
     probe::gnu,
-    run::normal_lines,
+    run::{Link, normal_lines},
     tree::{Scratch, Tree, wide},
 };
 
@@ -102,4 +102,30 @@ fn needs_no_stderr() {
 fn needs_no_stdin() {
     let wrapped = CP.parity().in_script(r#"exec "$@" <&-"#);
     wrapped.args(["d", "new"]).check(some);
+}
+
+#[test]
+fn a_closed_stream_is_neither_copied_nor_written_to() {
+    let cp = Link::named("cp", CPZ);
+    for script in [
+        r#""$0" /dev/stdin old <&-"#,
+        r#""$0" -t . /dev/stdin <&-"#,
+        r#""$0" new /dev/stdout >&-"#,
+        r#""$0" new /proc/self/fd/2 2>&-"#,
+    ] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("old", "old")
+            .file("new", "new");
+        let status = Command::new("sh")
+            .args(["-c", script])
+            .arg(cp.path())
+            .current_dir(&scratch)
+            .stderr(Stdio::null())
+            .status();
+        assert_eq!(status.unwrap().code(), Some(1), "{script}");
+        let kept = std::fs::read_to_string(scratch.path().join("old")).unwrap();
+        assert_eq!(kept, "old", "{script}");
+        assert!(!scratch.path().join("stdin").exists(), "{script}");
+    }
 }

@@ -1,5 +1,5 @@
 //! Facts about the start of the process that Rust's runtime hides before `main`: it ignores SIGPIPE,
-//! and it opens `/dev/null` in place of closed standard streams.
+//! and it opens `/dev/null` in place of closed standard streams, unless something else is opened there.
 //!
 //! Therefore a function looks at them earlier, while the loader runs the initialisers.
 
@@ -30,9 +30,19 @@ extern "C" fn record_startup_state() {
         (libc::STDOUT_FILENO, &STDOUT_CLOSED),
         (libc::STDERR_FILENO, &STDERR_CLOSED),
     ] {
-        closed.store(is_closed(stream), Ordering::Relaxed);
+        if is_closed(stream) {
+            closed.store(true, Ordering::Relaxed);
+            occupy();
+        }
     }
     SIGPIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
+}
+
+/// Opens something for the lowest free descriptor that nobody can open by a path such as `/dev/stdin`. The runtime would
+/// open `/dev/null`, so that a copy of it succeeds, or abort where that is missing.
+fn occupy() {
+    // SAFETY: it takes no pointers. If it fails, the runtime opens something itself.
+    unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0) };
 }
 
 fn is_closed(stream: c_int) -> bool {
@@ -61,7 +71,7 @@ pub(crate) fn restore_sigpipe() {
 }
 
 /// Executes `program` in place of this process, with the state that this process inherited: the same SIGPIPE, and
-/// without the streams that the runtime has opened. Returns the reason if that is not possible.
+/// without the streams that were opened instead. Returns the reason if that is not possible.
 pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
     restore_sigpipe();
     for (was_closed, stream) in [
@@ -94,15 +104,14 @@ pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CStr
 
 /// Returns `true` if stdin was closed when the process began.
 ///
-/// A read would succeed nevertheless, because the runtime has opened `/dev/null` in its place.
+/// Something else is open in its place.
 pub(crate) fn stdin_was_closed() -> bool {
     STDIN_CLOSED.load(Ordering::Relaxed)
 }
 
 /// Returns `true` if stdout was closed when the process began.
 ///
-/// A write would succeed nevertheless and its data would be lost, because the runtime has opened `/dev/null` in its
-/// place.
+/// Something else is open in its place.
 pub(crate) fn stdout_was_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
