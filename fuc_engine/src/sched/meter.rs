@@ -90,6 +90,8 @@ pub(super) struct LapPart {
     pub(super) time: Duration,
     /// `true` if the units of the whole lap's work were slow on average.
     pub(super) is_slow: bool,
+    /// When it ended, in nanoseconds since the meter started.
+    pub(super) ended_nanos: u64,
 }
 
 impl LapPart {
@@ -97,16 +99,8 @@ impl LapPart {
     pub(super) const SHORT: Self = Self {
         time: Duration::ZERO,
         is_slow: false,
+        ended_nanos: 0,
     };
-}
-
-/// A lap that has been added to the meter.
-pub(super) struct Recorded {
-    pub(super) part: LapPart,
-    /// When the lap ended, in nanoseconds since the meter started.
-    pub(super) ended_nanos: u64,
-    /// `true` if the governor was due by then.
-    pub(super) is_due: bool,
 }
 
 /// Sums the work of all workers since the window began.
@@ -171,11 +165,10 @@ impl Meter {
         is_short
     }
 
-    /// Adds a lap and begins the next one. Returns `None` if nothing is measured any more.
+    /// Adds a lap and begins the next one. Returns the last part of the lap, or `None` if nothing is measured any more.
     #[inline]
-    pub(super) fn record(&self, lap: &mut Lap) -> Option<Recorded> {
-        let due = self.due_nanos.load(Relaxed);
-        if due == NEVER {
+    pub(super) fn record(&self, lap: &mut Lap) -> Option<LapPart> {
+        if self.due_nanos.load(Relaxed) == NEVER {
             return None;
         }
         let now = self.now_nanos();
@@ -204,13 +197,10 @@ impl Meter {
             began_nanos: now,
             part_began_nanos: now,
         };
-        Some(Recorded {
-            part: LapPart {
-                time: Duration::from_nanos(part),
-                is_slow,
-            },
+        Some(LapPart {
+            time: Duration::from_nanos(part),
+            is_slow,
             ended_nanos: now,
-            is_due: now >= due,
         })
     }
 

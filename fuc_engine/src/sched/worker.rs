@@ -374,13 +374,13 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> LapPart {
         sys::close_orphans();
-        let Some(lap) = self.shared.meter.record(&mut self.lap) else {
+        let Some(part) = self.shared.meter.record(&mut self.lap) else {
             return LapPart::SHORT;
         };
-        if lap.is_due {
-            self.step_governor(lap.ended_nanos, has_backlog);
+        if self.shared.meter.is_due(part.ended_nanos) {
+            self.step_governor(part.ended_nanos, has_backlog);
         }
-        lap.part
+        part
     }
 
     #[cold]

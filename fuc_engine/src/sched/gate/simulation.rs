@@ -71,15 +71,6 @@ struct Task {
     is_open: bool,
 }
 
-#[derive(Default)]
-struct Outcome {
-    time: Nanos,
-    busy: Nanos,
-    entries: u64,
-    /// Number of times that a worker took the lock of the gate.
-    locked: u64,
-}
-
 struct Worker {
     stack: Stack<Task>,
     running: Option<Task>,
@@ -96,11 +87,15 @@ struct Simulation {
     /// The time at which the last holder of the lock gives it back.
     lock: Nanos,
     now: Nanos,
-    outcome: Outcome,
+    /// Time in which workers did something.
+    busy: Nanos,
+    entries: u64,
+    /// Number of times that a worker took the lock of the gate.
+    locked: u64,
 }
 
 impl Simulation {
-    fn run(shape: Shape, workers: usize) -> Outcome {
+    fn run(shape: Shape, workers: usize) -> Self {
         let gate = Gate::new();
         gate.set_target(workers, workers, MAIN);
         let mut simulation = Self {
@@ -112,7 +107,9 @@ impl Simulation {
             events: BinaryHeap::new(),
             lock: 0,
             now: 0,
-            outcome: Outcome::default(),
+            busy: 0,
+            entries: 0,
+            locked: 0,
         };
         simulation.add_worker(0);
         let root = simulation.directory(0);
@@ -121,9 +118,7 @@ impl Simulation {
             simulation.now = now;
             simulation.step(worker);
         }
-        let mut outcome = simulation.outcome;
-        outcome.time = simulation.now;
-        outcome
+        simulation
     }
 
     fn directory(&self, level: usize) -> Task {
@@ -147,7 +142,7 @@ impl Simulation {
     /// Takes the lock for so long. Returns when the caller gives it back.
     fn take_lock(&mut self, time: Nanos) -> Nanos {
         self.lock = self.lock.max(self.now) + time;
-        self.outcome.locked += 1;
+        self.locked += 1;
         self.lock
     }
 
@@ -168,7 +163,7 @@ impl Simulation {
         }
         if self.workers[number].running.is_some() {
             let part = self.begin_part(number);
-            self.outcome.busy += part;
+            self.busy += part;
             self.events.push(Reverse((resumes + part, number)));
         } else {
             self.gate.go_idle();
@@ -184,11 +179,11 @@ impl Simulation {
             true => 0,
             false => DIRECTORY,
         };
-        self.outcome.entries += u64::from(!task.is_open);
+        self.entries += u64::from(!task.is_open);
         task.is_open = true;
         let files = task.files.min(PART);
         task.files -= files;
-        self.outcome.entries += u64::from(files);
+        self.entries += u64::from(files);
         opening + Nanos::from(files) * ENTRY
     }
 
@@ -246,7 +241,7 @@ fn measure(shape: Shape, workers: usize) -> (f64, f64) {
     let outcome = Simulation::run(shape, workers);
     let name = shape.name;
     assert_eq!(outcome.entries, shape.entries(), "{name}: entries are lost");
-    let idle = 1.0 - outcome.busy as f64 / (outcome.time as f64 * workers as f64);
+    let idle = 1.0 - outcome.busy as f64 / (outcome.now as f64 * workers as f64);
     let locked = outcome.locked as f64 * 32.0 / outcome.entries as f64;
     let percent = idle * 100.0;
     println!("| {name} | {workers} | {percent:.1} % | {locked:.2} |");
