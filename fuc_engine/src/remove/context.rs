@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::lock::Unlocking;
 use super::node::{KEPT, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
-use super::options::{Ask, RemoveOp, Scope};
+use super::options::{Ask, RemoveOp};
 use super::remover::{Remover, trimmed};
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
@@ -65,7 +65,7 @@ impl<'a> RemoveContext<'a> {
 
     /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
     pub(super) fn stays(&self, place: &RemovePlace) -> bool {
-        self.options.scope == Scope::Contents && place.parent.is_none()
+        self.options.keeps_operands && place.parent.is_none()
     }
 
     /// Runs `call` on the directory that `name` is in, and on its name there.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::options::RemoveOp;
-use super::remover::{Others, Remover};
+use super::remover::Remover;
 use super::run::Removal;
 use crate::count::{self, Content, Survey};
 use crate::error::Error;
@@ -85,11 +85,8 @@ impl RemoveOp<'_> {
         let most = if are_held { usize::MAX } else { HELD_OPERANDS };
         let mut next = || operands.by_ref().take(most).collect();
         let mut held: Vec<PathBuf> = next();
-        let others = match held.len() < most && self.setup.sharing.is_none() {
-            true => Others::None,
-            false => Others::MayFollow,
-        };
-        let remover = Remover::new(self.execution, &held, others);
+        let has_all = held.len() < most && self.setup.sharing.is_none();
+        let remover = Remover::new(self.execution, has_all.then_some(&held));
         let mut report = Report::new(observer, &self.setup);
         loop {
             report = Removal::new(self, held, &remover, report).run();

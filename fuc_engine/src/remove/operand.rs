@@ -6,7 +6,6 @@ use rustix::io::Errno;
 use super::context::RemoveContext;
 use super::directory::{self, Entered};
 use super::node::Name;
-use super::options::Scope;
 use super::{asking, room};
 use crate::error::Refusal;
 use crate::observer::Answer;
@@ -31,10 +30,10 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option
         Ok(stat) if sys::is_directory(stat) => {
             return begin_directory(context, operand);
         }
-        Ok(_) if context.options.scope == Scope::Contents => {
+        Ok(_) if context.options.keeps_operands => {
             return left(Errno::NOTDIR);
         }
-        Err(errno) if context.options.scope == Scope::Contents => {
+        Err(errno) if context.options.keeps_operands => {
             return left(*errno);
         }
         Ok(stat) if context.asks => {
@@ -77,14 +76,14 @@ fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Option<Entered>
     };
     match (options.recursive, options.empty_directories) {
         (true, _) => {}
-        (false, true) if context.options.scope == Scope::Contents => {
+        (false, true) if context.options.keeps_operands => {
             return refused(Refusal::NotRecursive);
         }
         (false, true) => return Some(remove_empty(context, name)),
         (false, false) => return refused(Refusal::NotRecursive),
     }
     let (_, last) = operand::split(path.to_bytes());
-    if context.options.scope == Scope::Whole && operand::is_dot_or_dot_dot(last) {
+    if !context.options.keeps_operands && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
     None

@@ -23,15 +23,6 @@ pub enum Ask {
     Always,
 }
 
-/// The part of an operand that is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
-    /// The operand and everything in it.
-    Whole,
-    /// The entries of the operand, which is a directory that stays.
-    Contents,
-}
-
 /// Removes any number of operands. Its fields are the options. The [`Default`] removes directories with their content, as
 /// `rm -r` does.
 ///
@@ -106,8 +97,9 @@ pub struct RemoveOp<'a> {
     /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
     /// [any dry run](Execution).
     pub execution: Execution,
+    /// Only the entries of operands are removed.
     #[cfg_attr(feature = "distribute", serde(skip))]
-    pub(super) scope: Scope,
+    pub(super) keeps_operands: bool,
     #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) setup: Setup<'a>,
 }
@@ -122,7 +114,7 @@ impl RemoveOp<'_> {
     /// a failure with `ENOTEMPTY`.
     #[must_use]
     pub fn contents_only(mut self) -> Self {
-        self.scope = Scope::Contents;
+        self.keeps_operands = true;
         self
     }
 }
@@ -149,7 +141,7 @@ impl Default for RemoveOp<'_> {
             unlock: false,
             threads: None,
             execution: Execution::Real,
-            scope: Scope::Whole,
+            keeps_operands: false,
             setup: Setup::default(),
         }
     }

@@ -19,13 +19,6 @@ use crate::operand;
 use crate::sync::lock;
 use crate::sys::{self, FileId, Symlinks};
 
-/// Says whether there are operands beside those that are known when a run begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Others {
-    None,
-    MayFollow,
-}
-
 /// The means to remove names.
 pub(super) enum Remover {
     Real,
@@ -33,11 +26,14 @@ pub(super) enum Remover {
 }
 
 impl Remover {
-    /// Prepares to remove these operands, and perhaps others.
-    pub(super) fn new(execution: Execution, operands: &[PathBuf], others: Others) -> Self {
+    /// Prepares to remove these operands. `None` if not all of them are known yet.
+    pub(super) fn new(execution: Execution, operands: Option<&[PathBuf]>) -> Self {
         match execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(PlannedRemovals::new(operands, others)),
+            Execution::DryRun => Self::Planned(PlannedRemovals {
+                bytes: AtomicU64::new(0),
+                gone: operands.is_none_or(may_meet_again).then(Mutex::default),
+            }),
         }
     }
 
@@ -144,20 +140,6 @@ pub(super) struct PlannedRemovals {
 }
 
 impl PlannedRemovals {
-    fn new(operands: &[PathBuf], others: Others) -> Self {
-        let paths = operands.iter().map(|path| operand::to_c(path));
-        let operands: Vec<_> = paths.filter_map(Result::ok).collect();
-        let runs = operand::independent_runs(operands.iter().map(|path| &**path), |_| true);
-        // A slash makes the kernel follow a link, which may be below the directory that it leads to.
-        let may_meet_again = others == Others::MayFollow
-            || runs.len() > 1
-            || operands.iter().any(|path| path.to_bytes().ends_with(b"/"));
-        Self {
-            bytes: AtomicU64::new(0),
-            gone: may_meet_again.then(Mutex::default),
-        }
-    }
-
     /// Checks that a name could be removed, and notes it.
     fn remove(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         sys::check_removing(dir, &operand::directory_of(name), name)?;
@@ -168,6 +150,15 @@ impl PlannedRemovals {
         }
         Ok(())
     }
+}
+
+/// Returns `true` if a name below one of the operands may be met once more below another one.
+fn may_meet_again(operands: &[PathBuf]) -> bool {
+    let paths = operands.iter().map(|path| operand::to_c(path));
+    let operands: Vec<_> = paths.filter_map(Result::ok).collect();
+    let runs = operand::independent_runs(operands.iter().map(|path| &**path), |_| true);
+    // A slash makes the kernel follow a link, which may be below the directory that it leads to.
+    runs.len() > 1 || operands.iter().any(|path| path.to_bytes().ends_with(b"/"))
 }
 
 /// A name, and the directory that it is in.
