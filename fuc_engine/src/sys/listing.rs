@@ -52,12 +52,6 @@ impl Listing {
         }
     }
 
-    /// Replaces the content by these entries. No name may be longer than 65,000 bytes.
-    pub(crate) fn refill<'e>(&mut self, entries: impl Iterator<Item = Entry<'e>>) {
-        self.bytes.clear();
-        entries.for_each(|entry| self.push(entry));
-    }
-
     /// Adds an entry. Its name must not be longer than 65,000 bytes.
     pub(crate) fn push(&mut self, entry: Entry<'_>) {
         let name = entry.name.to_bytes_with_nul();
@@ -287,13 +281,12 @@ mod tests {
     #[test]
     fn given_entries_are_listed_as_they_are() {
         let mut listing = Listing::with_capacity(16);
-        listing.refill([Entry::new(c"old", FileType::Fifo)].into_iter());
         let given = [
             Entry::new(c"a", FileType::RegularFile),
             Entry::new(c"a longer name", FileType::Symlink),
             Entry::new(c"b", FileType::Unknown),
         ];
-        listing.refill(given.into_iter());
+        given.into_iter().for_each(|entry| listing.push(entry));
         let listed = listing.entries().map(|entry| (entry.name, entry.kind()));
         let given = given.map(|entry| (entry.name, entry.kind()));
         assert_eq!(listed.collect::<Vec<_>>(), given);

@@ -4,6 +4,7 @@
 //! names to failures and means to reopen a descriptor, as any other. But its directory belongs to the other engine.
 //! So the climb ends there, and the last use of the parent gives the entries back instead of finishing it.
 
+use std::ffi::CStr;
 use std::iter;
 use std::ops::ControlFlow;
 use std::os::fd::AsFd;
@@ -18,7 +19,7 @@ use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sched::When;
-use crate::sys::{self, DirName, Entry, Filesystem, Storage};
+use crate::sys::{self, Entry, Filesystem, Listing, Storage};
 
 /// The time for which clients of servers may cache names and attributes of directories: `acdirmax` of NFS, and a bit.
 const LONGEST_CACHED: Duration = Duration::from_secs(65);
@@ -45,9 +46,10 @@ pub(super) fn begin<V: Visitor>(
                 is_home: stolen.is_for_home,
             };
             stealing.borrow(&parent, loan);
-            let mut entries = worker.scratch.buffer();
-            let names = names.iter();
-            entries.refill(names.map(|(record_type, name)| Entry::of_record(name, *record_type)));
+            let mut entries = Listing::with_capacity(0);
+            for (record_type, name) in &names {
+                entries.push(Entry::of_record(name, *record_type));
+            }
             list::process_batch(visitor, parent, entries, worker);
         }
     }
@@ -94,55 +96,40 @@ fn copy_range<V: Visitor>(
     exchange.give_back(stolen.ticket, given);
 }
 
-/// Opens the parent of stolen entries, and makes a borrowed node of it.
+/// Opens the parent of stolen entries, and makes borrowed nodes of it and of each directory above.
 fn reach_parent<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
     stolen: &Stolen,
 ) -> Result<NodeOf<V>, Errno> {
-    let levels = borrow_levels(visitor, sharer, stolen)?;
-    let (Some(top), Some(parent)) = (levels.first(), levels.last()) else {
-        unreachable!("BUG: not even an operand was borrowed");
-    };
-    for &side in V::Dir::SIDES {
-        let reached = reach_side(visitor, sharer, stolen, &levels, side);
-        reached.inspect_err(|_| release(visitor, parent))?;
-    }
-    if let Load::Names(_) = stolen.load {
-        sharer.reached(top);
-    }
-    Ok(NodeOf::<V>::clone(parent))
-}
-
-/// Makes borrowed nodes of the operand, of each directory below it on the way to the parent, and of the parent.
-fn borrow_levels<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    stolen: &Stolen,
-) -> Result<Vec<NodeOf<V>>, Errno> {
     let operand = stolen.operand;
     if operand as usize >= sharer.operands() {
         return Err(Errno::NOENT);
     }
-    let mut parent = None;
-    let mut name = DirName::from(&*operand::to_c(visitor.operand_path(operand))?);
-    let mut levels: Vec<NodeOf<V>> = Vec::with_capacity(1 + stolen.path.len());
-    let mut below = stolen.path.iter();
-    loop {
+    let path = operand::to_c(visitor.operand_path(operand))?;
+    let borrow = |parent: Option<NodeOf<V>>, name: &CStr| {
         // The first use of the node above is that of this one.
         let place = Place {
             parent,
-            name,
+            name: name.into(),
             operand,
         };
-        let node = sharer.borrow(place, stolen.inheritance);
-        levels.push(NodeOf::<V>::clone(&node));
-        let Some(next) = below.next() else {
-            return Ok(levels);
-        };
-        name = (&**next).into();
-        parent = Some(node);
+        sharer.borrow(place, stolen.inheritance)
+    };
+    let mut parent = borrow(None, &path);
+    let mut levels = vec![NodeOf::<V>::clone(&parent)];
+    for name in &stolen.path {
+        parent = borrow(Some(parent), name);
+        levels.push(NodeOf::<V>::clone(&parent));
     }
+    for &side in V::Dir::SIDES {
+        let reached = reach_side(visitor, sharer, stolen, &levels, side);
+        reached.inspect_err(|_| release(visitor, &parent))?;
+    }
+    if let Load::Names(_) = stolen.load {
+        sharer.reached(&levels[0]);
+    }
+    Ok(parent)
 }
 
 /// Opens one side of each of `levels`, and checks that the last one is the parent of the stolen entries.

@@ -401,11 +401,15 @@ fn send<V: Visitor>(sharer: &dyn Sharer<V>, names: Names<V::Dir>, worker: &Walke
     stealing.exchange().entrust(home, vec![stolen]);
 }
 
-/// Passes messages of other engines on to the workers, until the exchange ends.
+/// Passes messages of other engines on to the workers, until the exchange ends. The run of an assistant does not end
+/// before that.
 pub(super) fn attend<V: Visitor>(
     stealing: &Stealing<'_, V::Dir, V::Task>,
     inlet: &Inlet<'_, Task<V>>,
 ) {
+    if stealing.part() == Part::Leader {
+        inlet.close();
+    }
     loop {
         match stealing.exchange().receive() {
             Incoming::Request => inlet.request(),
@@ -418,8 +422,11 @@ pub(super) fn attend<V: Visitor>(
                     inlet.put_back(Task::Returned { kept, given }, expected);
                 }
             }
-            Incoming::End => return,
+            Incoming::End => break,
         }
+    }
+    if stealing.part() == Part::Assistant {
+        inlet.close();
     }
 }
 

@@ -1,9 +1,8 @@
 //! Runs a job, alone or together with other engines. [`crate::distribute`] shows the protocol.
 
-use super::exchange::{self, Sharer, Stealing};
+use super::exchange::{self, Sharer};
 use super::{Task, Visitor};
-use crate::distribute::Part;
-use crate::node::Dir;
+use crate::distribute::{Exchange, Part};
 use crate::sched::{self, Inlet, When};
 use crate::sys;
 
@@ -15,10 +14,11 @@ pub(crate) fn run<V: Visitor>(
     tasks: impl IntoIterator<Item = V::Task>,
 ) {
     let _end_run = EndRun;
-    let attend = sharer.map(|sharer| move |inlet: &Inlet<'_, Task<V>>| attend(sharer, inlet));
+    let stealing = sharer.map(Sharer::stealing);
+    let attend = stealing
+        .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
     sched::scope(visitor, attend, |worker| {
-        let stealing = sharer.map(Sharer::stealing);
-        let _end = stealing.map(End);
+        let _end = stealing.map(|stealing| End(stealing.exchange()));
         if stealing.is_some_and(|stealing| stealing.part() == Part::Assistant) {
             return worker.run_all();
         }
@@ -39,22 +39,10 @@ impl Drop for EndRun {
 }
 
 /// Guard that reports the end of the run to the exchange, even if an observer has panicked.
-struct End<'a, 'e, D: Dir, T>(&'a Stealing<'e, D, T>);
+struct End<'e>(&'e dyn Exchange);
 
-impl<D: Dir, T> Drop for End<'_, '_, D, T> {
+impl Drop for End<'_> {
     fn drop(&mut self) {
-        self.0.exchange().end();
-    }
-}
-
-/// Talks to the other engines until the run has ended.
-fn attend<V: Visitor>(sharer: &dyn Sharer<V>, inlet: &Inlet<'_, Task<V>>) {
-    let part = sharer.stealing().part();
-    if part == Part::Leader {
-        inlet.close();
-    }
-    exchange::attend(sharer.stealing(), inlet);
-    if part == Part::Assistant {
-        inlet.close();
+        self.0.end();
     }
 }
