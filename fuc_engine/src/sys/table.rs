@@ -70,12 +70,7 @@ static STATES: [State; TABLES as usize] = [const {
 thread_local! {
     static CURRENT: Cell<Table> = const { Cell::new(Table::OF_PROCESS) };
     /// Threads from whose tables this one has copied descriptors.
-    static OWNERS: RefCell<Vec<Owner>> = const { RefCell::new(Vec::new()) };
-}
-
-struct Owner {
-    thread: Pid,
-    pidfd: OwnedFd,
+    static OWNERS: RefCell<Vec<(Pid, OwnedFd)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Table {
@@ -211,16 +206,16 @@ impl Table {
 /// Copies a descriptor from the table of `thread` into that of the calling thread.
 fn copy_from(thread: Pid, fd: RawFd) -> Result<OwnedFd, Errno> {
     OWNERS.with_borrow_mut(|owners| {
-        let known = owners.iter().position(|owner| owner.thread == thread);
+        let known = owners.iter().position(|(owner, _)| *owner == thread);
         let index = match known {
             Some(index) => index,
             None => {
                 let pidfd = pidfd_open(thread, THREAD)?;
-                owners.push(Owner { thread, pidfd });
+                owners.push((thread, pidfd));
                 owners.len() - 1
             }
         };
-        pidfd_getfd(&owners[index].pidfd, fd, PidfdGetfdFlags::empty())
+        pidfd_getfd(&owners[index].1, fd, PidfdGetfdFlags::empty())
     })
 }
 
