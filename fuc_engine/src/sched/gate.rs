@@ -46,7 +46,7 @@ struct State<T> {
     when_idle: VecDeque<T>,
     /// Tasks that wait until no worker has another one, and no other process either.
     when_done: VecDeque<T>,
-    /// Number of tasks that other processes have, and that will come back.
+    /// How many times tasks will come back that other processes have.
     elsewhere: usize,
 }
 
@@ -437,9 +437,9 @@ impl<T> Gate<T> {
         self.request.swap(false, Relaxed)
     }
 
-    /// Counts tasks that will come back from another process. The caller is active, or no worker is yet.
-    pub(super) fn expect(&self, tasks: usize) {
-        self.lock().elsewhere += tasks;
+    /// Counts how many times tasks will come back from another process. The caller is active, or no worker is yet.
+    pub(super) fn expect(&self, times: usize) {
+        self.lock().elsewhere += times;
     }
 }
 

@@ -532,7 +532,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let stealable = self.stealable(thieves);
         if !stealable.is_empty() {
             let tasks = self.stack.take_range(stealable);
-            thieves.give(tasks, &|tasks| self.shared.gate.expect(tasks));
+            thieves.give(tasks, &|times| self.shared.gate.expect(times));
         }
     }
 
