@@ -107,13 +107,16 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
 }
 
 impl Report {
-    /// Adds the result of another rank, except for the messages that it has sent.
+    /// Adds the result of another rank.
     pub(crate) fn add(&mut self, other: Self) {
         self.summary += other.summary;
         self.failed |= other.failed;
         self.unread_patterns.extend(other.unread_patterns);
         for (reason, failures) in other.surplus {
             *self.surplus.entry(reason).or_default() += failures;
+        }
+        for (rank, messages) in other.sent {
+            *self.sent.entry(rank).or_default() += messages;
         }
     }
 

@@ -82,10 +82,9 @@ pub(crate) struct Peer {
     is_cancelled: bool,
     /// Says whether the engine was told to end.
     has_ended: bool,
-    report: Option<Report>,
-    /// Rank 0 only: the number of other ranks that are done, and the sum of their results.
+    /// Rank 0 only: the number of ranks that are done, and the sum of their results.
     done: u32,
-    others: Report,
+    total: Report,
     /// Rank 0 only: the entries of each rank that is done.
     shares: Vec<u64>,
     sent: BTreeMap<Rank, u64>,
@@ -112,9 +111,8 @@ impl Peer {
             issuer: None,
             is_cancelled: false,
             has_ended: false,
-            report: None,
             done: 0,
-            others: Report::default(),
+            total: Report::default(),
             shares: Vec::new(),
             sent: BTreeMap::new(),
             received: 0,
@@ -148,10 +146,8 @@ impl Peer {
 
     /// Returns the sum of the results of all ranks, on rank 0 and after the job.
     #[must_use]
-    pub(crate) fn total(&self) -> Report {
-        let mut total = self.others.clone();
-        total.add(self.report.clone().unwrap_or_default());
-        total
+    pub(crate) fn total(&self) -> &Report {
+        &self.total
     }
 
     /// Returns the entries of each rank, in no order, on rank 0 and after the job.
@@ -234,15 +230,7 @@ impl Peer {
                 }
             }
             Message::End => self.end_engine(),
-            Message::Done(report) => {
-                self.done += 1;
-                self.shares.push(report.summary.entries);
-                for (&rank, &messages) in &report.sent {
-                    *self.others.sent.entry(rank).or_default() += messages;
-                }
-                self.others.add(*report);
-                self.settle_if_done();
-            }
+            Message::Done(report) => self.add_result(*report),
             Message::Settled { failed, messages } => self.settled = Some((failed, messages)),
         }
         self.tick(now);
@@ -275,14 +263,10 @@ impl Peer {
     /// Notes the result of this rank, whose engine has ended. It is called once.
     pub(crate) fn finish(&mut self, mut report: Report) {
         if self.rank == 0 {
-            self.shares.push(report.summary.entries);
-            self.report = Some(report);
-            self.settle_if_done();
-            return;
+            return self.add_result(report);
         }
         *self.sent.entry(0).or_default() += 1;
         report.sent = self.sent.clone();
-        self.report = Some(report.clone());
         self.actions
             .push(Action::Send(0, Message::Done(Box::new(report))));
     }
@@ -308,17 +292,17 @@ impl Peer {
         self.tell(Incoming::End);
     }
 
-    /// Settles the job when all ranks are done.
-    fn settle_if_done(&mut self) {
-        if self.done + 1 < self.ranks || self.report.is_none() {
+    /// Adds the result of a rank, and settles the job when all ranks are done.
+    fn add_result(&mut self, report: Report) {
+        self.done += 1;
+        self.shares.push(report.summary.entries);
+        self.total.add(report);
+        if self.done < self.ranks {
             return;
         }
-        let failed = !self.total().is_complete();
-        let mut messages = self.others.sent.clone();
-        for (&rank, &sent) in &self.sent {
-            *messages.entry(rank).or_default() += sent;
-        }
-        let messages_to = |rank| messages.get(&rank).copied().unwrap_or_default();
+        let failed = !self.total.is_complete();
+        let sent = [&self.total.sent, &self.sent];
+        let messages_to = |rank| sent.iter().filter_map(|sent| sent.get(&rank)).sum();
         for rank in 1..self.ranks {
             let settled = Message::Settled {
                 failed,
