@@ -1,7 +1,5 @@
 //! Trees with a billion entries that need little memory: all directories of one kind have the same content.
 
-use super::{ENTRY, LISTING, Nanos};
-
 /// A tree. The operand is the only directory of kind 0.
 pub(super) struct Shape {
     kinds: Vec<Kind>,
@@ -14,10 +12,6 @@ pub(super) struct Kind {
     pub(super) children: Vec<(usize, u64)>,
     /// The entries of one such directory, with itself and everything below.
     pub(super) entries: u64,
-    /// Time in which one engine processes them.
-    pub(super) time: Nanos,
-    /// Time until an engine that began only this directory has two directories in its queue. `None` if it never has.
-    pub(super) until_fork: Option<Nanos>,
 }
 
 impl Shape {
@@ -27,20 +21,11 @@ impl Shape {
         let mut last_first: Vec<Kind> = Vec::with_capacity(count);
         for (files, children) in contents.into_iter().rev() {
             let kind = |kind: usize| &last_first[count - 1 - kind];
-            let own = LISTING + files * ENTRY;
-            let fork = match children[..] {
-                [] => None,
-                [(only, 1)] => kind(only).until_fork.map(|time| own + time),
-                _ => Some(LISTING),
-            };
             let below = children.iter();
-            let entries = below.clone().map(|&(it, count)| count * kind(it).entries);
-            let time = below.map(|&(it, count)| count * kind(it).time);
+            let entries = below.map(|&(it, count)| count * kind(it).entries);
             last_first.push(Kind {
                 files,
                 entries: 1 + files + entries.sum::<u64>(),
-                time: own + time.sum::<u64>(),
-                until_fork: fork,
                 children,
             });
         }
@@ -56,11 +41,6 @@ impl Shape {
             .collect();
         contents.push((files, Vec::new()));
         Self::new(contents)
-    }
-
-    /// Makes directories of which each one is in the one before.
-    pub(super) fn chain(depth: usize, files: u64) -> Self {
-        Self::levels(&vec![1; depth], files)
     }
 
     /// Makes a chain with other directories beside each one.
