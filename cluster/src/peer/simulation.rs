@@ -150,7 +150,7 @@ impl Simulation {
                 }
                 Event::Works => self.work(rank),
                 // The peer remembers it, so the engine need not repeat it.
-                Event::IsHungry if it.engine.is_idle() => {
+                Event::IsHungry if it.engine.next_step().is_none() => {
                     it.peer.hear_engine(Outgoing::Steal, now);
                 }
                 Event::IsHungry => {}
@@ -279,7 +279,7 @@ impl Simulation {
     fn give_work(&mut self, rank: Rank, ticket: Ticket, queue: fn(&mut Engine, Ticket, Taken)) {
         let taken = self.stolen.remove(&ticket).expect("stolen directories");
         let engine = &mut self.rank(rank).engine;
-        let was_idle = engine.is_idle();
+        let was_idle = engine.next_step().is_none();
         queue(engine, ticket, taken);
         if was_idle {
             self.begin_step(rank);

@@ -97,10 +97,6 @@ impl Engine {
         }));
     }
 
-    pub(super) fn is_idle(&self) -> bool {
-        self.items.is_empty()
-    }
-
     /// Returns how long the next step takes, or `None` if there is no work.
     pub(super) fn next_step(&self) -> Option<Nanos> {
         Some(match self.items.back()? {
