@@ -234,7 +234,7 @@ impl Visitor for LookAhead<'_> {
                 self.descriptors.adopt(&node, Side::Source, fd);
                 Some(node)
             }
-            Ok(None) | Err(_) => {
+            _ => {
                 walk::leave(self, place.parent, worker);
                 None
             }

@@ -293,8 +293,7 @@ impl fmt::Display for Inner {
         let path = &self.path;
         match (self.cause, &self.other) {
             (Cause::Failed(operation, errno), _) => {
-                let reason = io::Error::from(errno);
-                write!(f, "cannot {} {path:?}: {reason}", operation.phrase())
+                write!(f, "cannot {} {path:?}: {errno}", operation.phrase())
             }
             (Cause::Refused(refusal), None) => write!(f, "refused {path:?}: {refusal}"),
             (Cause::Refused(refusal), Some((_, other))) => {

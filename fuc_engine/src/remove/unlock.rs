@@ -107,9 +107,9 @@ pub(super) fn retry<T>(
         if !context.unlocks || !matches!(failed, Errno::ACCESS | Errno::PERM | Errno::ROFS) {
             break;
         }
-        let above = name.parent;
-        let is_unlocked =
-            above.is_some_and(|above| unlock_directory(context, above, failed).is_ok());
+        let is_unlocked = name
+            .parent
+            .is_some_and(|above| unlock_directory(context, above, failed).is_ok());
         let called = match failed {
             Errno::PERM => call_unlocked(context, name, is_unlocked, &mut call),
             _ if is_unlocked => context.at(name, &mut call),

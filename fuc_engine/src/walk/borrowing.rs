@@ -19,7 +19,7 @@ use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
 use crate::operand;
 use crate::sched::When;
-use crate::sys::{self, Entry, Filesystem, Listing, Storage};
+use crate::sys::{self, Entry, Listing, Storage};
 
 /// The time for which clients of servers may cache names and attributes of directories: `acdirmax` of NFS, and a bit.
 const LONGEST_CACHED: Duration = Duration::from_secs(65);
@@ -67,7 +67,7 @@ fn put_off<V: Visitor>(
     if stolen.is_for_home && stolen.last_try.is_none() {
         let is_cached = V::Dir::SIDES.iter().any(|&side| {
             let first = sharer.open_first(&stolen, side);
-            first.is_ok_and(|dir| Filesystem::of(dir.as_fd()).storage == Storage::Server)
+            first.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Server)
         });
         stolen.last_try = is_cached.then_some(now + LONGEST_CACHED);
     }

@@ -331,7 +331,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
         stolen.extend(all.into_iter().map(|names| self.keep_names(names)));
         // They may come back as soon as they are given.
         expect(stolen.len());
-        stolen.append(&mut passed_on);
+        stolen.extend(passed_on);
         self.exchange().give(stolen);
     }
 
