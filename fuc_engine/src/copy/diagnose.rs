@@ -11,13 +11,12 @@ use rustix::io::Errno;
 use super::attributes::{AttributeError, Attributes};
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
-use super::decide::mode::Origin;
 use super::facts::{CopyNode, DestState, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::sys::{self, Identity, Stat};
+use crate::sys::{self, Identity};
 
 /// Returns a refusal with the paths of the source and of the dest.
 pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
@@ -226,63 +225,54 @@ fn compares_targets(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
         && !ctx.policy.keeps_existing()
 }
 
-/// The diagnosis of a source directory that cannot be opened.
-pub(super) enum Unopened {
-    /// It cannot be read. cp makes an empty dest, then reports the error.
-    Unreadable(Error, Unreadable),
-    /// The dest is the source.
-    IsItsDest,
-    Failed(Error),
-}
-
-/// A source directory that may not be read.
-pub(super) struct Unreadable {
-    pub(super) source: Stat,
-    /// Says whether the dest is still to be created.
-    pub(super) dest: Origin,
-}
-
 /// Chooses the error if a source directory cannot be opened: first the error of looking at the
 /// source, then a dest in the way.
-pub(super) fn directory_opening(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Unopened {
+pub(super) fn directory_opening(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Error {
     let source = match look::at_source(entry) {
-        Ok(source) => source,
-        Err(unseen) => return Unopened::Failed(ctx.source_error(entry, Operation::Stat, unseen)),
+        Ok(source) => FileId::of(&source),
+        Err(unseen) => return ctx.source_error(entry, Operation::Stat, unseen),
     };
-    let dest = look::at_dest(ctx, entry, Symlinks::NoFollow);
-    let is_source = |dest: &Stat| FileId::of(dest) == FileId::of(&source);
-    let dest = match dest {
-        Ok(dest) if is_source(&dest) && !ctx.policy.keeps_existing() => return Unopened::IsItsDest,
-        Ok(dest) if sys::is_directory(&dest) => Origin::Existing,
-        // A backup is made of it.
-        Ok(_) if ctx.policy.options.rules.backup.is_some() => Origin::Created,
-        Err(Errno::NOENT) => Origin::Created,
-        Ok(_) | Err(_) => {
-            let source = FileId::of(&source);
-            let error = directory_creation(ctx, entry, source, Errno::NOTDIR);
-            return Unopened::Failed(error);
-        }
-    };
-    let error = ctx.source_error(entry, Operation::ReadDirectory, errno);
-    // As in cp, only a directory that is not there, or that may be opened later, gets no dest.
-    let is_missing = matches!(
-        errno,
-        Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::MFILE | Errno::NFILE | Errno::NOMEM
-    );
-    if !is_missing {
-        Unopened::Unreadable(error, Unreadable { source, dest })
-    } else {
-        Unopened::Failed(error)
+    match look::at_dest(ctx, entry, Symlinks::NoFollow) {
+        // A backup is made of any other dest.
+        Ok(dest) if sys::is_directory(&dest) || ctx.policy.options.rules.backup.is_some() => {}
+        Err(Errno::NOENT) => {}
+        Ok(_) | Err(_) => return directory_creation(ctx, entry, source, Errno::NOTDIR),
     }
+    ctx.source_error(entry, Operation::ReadDirectory, errno)
 }
 
-/// Returns the error of a link that leads to a directory that contains it, or to the copy of such a
-/// directory, if `source` is one of these. Both would be copied without an end. A dest in the way of the
-/// first is reported first.
+/// Returns the error of an operand that is copied into itself.
+pub(super) fn into_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> Error {
+    let path = |side| ctx.operand_path(entry.operand, side);
+    refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
+}
+
+/// Fails if a copy would not end: if `source`, which was perhaps reached through a link, is the dest of its operand. Also
+/// if it is a directory above a link to it, or the copy of one. A dest in the way of the former is reported first.
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
-/// dest of the operand does not. So this is only needed there.
-pub(super) fn cycle(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
+/// dest of the operand does not.
+pub(super) fn cycle(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    source: Identity,
+    symlinks: Symlinks,
+) -> Result<(), Error> {
+    let root = ctx.operands.state(entry.operand).root.get();
+    if root.is_some_and(|root| root.file() == source.file()) {
+        return Err(into_itself(ctx, entry));
+    }
+    let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
+    if symlinks == Symlinks::Follow
+        || entry.node.is_some_and(is_behind_link)
+        || ctx.policy.options.rules.follow_links_to_directories
+    {
+        return cycle_of_links(ctx, entry, source);
+    }
+    Ok(())
+}
+
+fn cycle_of_links(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
     let parents = std::iter::successors(entry.node, |node: &&CopyNode| node.place.parent.as_ref());
     let is_above = |side| {
         let mut identities = parents

@@ -26,7 +26,6 @@
 //! | `dest/` | makes room for a copy: unlinks the dest, if that is decided |
 //! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
 //! | `dest/alias` | whether a dest is the source, or equal to it |
-//! | `dest/directory` | makes or opens a dest directory |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/` | moves content by the best possible way |
@@ -38,7 +37,7 @@
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies; what a worker keeps from file to file |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
-//! | `make/directory` | enters and finishes directories |
+//! | `make/directory` | makes or opens the dests of directories, and finishes them |
 //! | `changes` | makes the changes at the dests |
 //! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
 //! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |

@@ -16,7 +16,6 @@ use super::attributes::{self, PathOnly, Role};
 use super::changes::{DestPath, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
-use super::dest::directory;
 use super::facts::Symlinks;
 use super::operand::{DestParent, OpenParent, ends, last_component, open_component};
 use crate::error::{Error, Operation, Refusal};
@@ -177,7 +176,10 @@ fn make_one(
     let opened = ctx.changes.open(spot, Origin::Created, open);
     let fd = opened.map_err(step.failed(ctx, Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(step.failed(ctx, Operation::Stat))?;
-    let mode_pending = directory::let_owner_fill(ctx, fd.as_fd(), granted.mode & 0o7777)
+    let let_owner_fill = || attributes::let_owner_fill(fd.as_fd(), granted.mode & 0o7777);
+    let mode_pending = ctx
+        .changes
+        .really(let_owner_fill)
         .map_err(step.failed(ctx, Operation::SetMode))?;
     let origin = Origin::Created;
     made.origins.insert(step.dest(ctx), origin);

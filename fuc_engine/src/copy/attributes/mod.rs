@@ -23,7 +23,6 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::decide::mode::{self, DestAcl, Origin};
-use super::facts::FileId;
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
@@ -117,6 +116,22 @@ pub(super) fn restrict(
     // A failure is reported when the final mode is set.
     let _ = Inode::Opened(dest).set_mode(mode | present.st_mode & 0o7000);
     Some(present.st_mode)
+}
+
+/// Lets the owner create entries in a new directory, which has the mode `granted`. Returns the mode to set in the end, if
+/// it is another one.
+///
+/// The umask is not needed for this: the mode that `mkdirat` grants shows the effect of the umask and of default ACLs.
+pub(super) fn let_owner_fill(dir: BorrowedFd<'_>, granted: u32) -> Result<Option<u32>, Errno> {
+    let Some(filling) = mode::while_filled(granted) else {
+        return Ok(None);
+    };
+    match Inode::directory(dir).set_mode(filling) {
+        Ok(()) => Ok(Some(granted)),
+        // Root may do it without the mode.
+        Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Gives a new file the permissions and the ACL of the one that it replaces, and its owner and group if the user may.
@@ -378,14 +393,6 @@ impl<'a> PathOnly<'a> {
         let stat = sys::stat_open(&fd)?;
         let at = Some(at);
         Ok(Self { fd, stat, at })
-    }
-
-    /// Takes the facts from `seen`, if that was the same inode.
-    pub(super) fn with_facts_of(mut self, seen: &Stat) -> Self {
-        if FileId::of(seen) == FileId::of(&self.stat) {
-            self.stat = *seen;
-        }
-        self
     }
 
     /// Takes over the descriptor of a directory that this run created.

@@ -4,7 +4,6 @@
 //! - [`overwrite`]: applies the rules for existing dests, and asks their filesystem which times it stores.
 //! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
-//! - [`directory`]: makes or opens a dest directory.
 //! - [`backup`]: renames dests to backups, and back.
 
 use std::ffi::CStr;
@@ -29,7 +28,6 @@ use crate::sys::{self, Fd};
 
 mod alias;
 pub(super) mod backup;
-pub(super) mod directory;
 pub(super) mod open;
 pub(super) mod overwrite;
 
@@ -210,7 +208,11 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
 
 /// Creates the dest of a directory. A dry run looks at the source, perhaps through a link.
 #[inline]
-fn create_directory(ctx: &Context<'_>, entry: &Entry<'_>, mode: u32) -> Result<(), Errno> {
+pub(super) fn create_directory(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    mode: u32,
+) -> Result<(), Errno> {
     let source = || sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
     ctx.changes.create_directory(ctx.spot(entry), mode, source)
 }

@@ -1,308 +1,324 @@
-//! Copies directories: a dest is made when its source is entered, and gets its final mode and
-//! attributes when the last entry under it is finished.
+//! Copies directories: a dest is made, or the one that is there is opened, when its source is entered. It gets its final
+//! mode and attributes when the last entry under it is finished.
+//!
+//! The dest of a source that cannot be listed is finished at once. As with cp, it has the attributes of its source, and
+//! no entries.
 
-use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, Attributes, PathOnly, Role, Times, Transfer};
+use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
+use crate::copy::collisions;
 use crate::copy::context::Context;
-use crate::copy::decide::mode::{DestAcl, Origin};
-use crate::copy::dest::backup::BackupNumbers;
-use crate::copy::dest::directory;
-use crate::copy::diagnose::{self, Unopened, Unreadable};
+use crate::copy::decide::mode::{self, DestAcl, Origin};
+use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
+use crate::copy::dest::create_directory;
+use crate::copy::diagnose;
 use crate::copy::durability::Durability;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileId, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileId, FileTime, Mark, Symlinks};
+use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
-use crate::sys::{self, AtimeEffect, Fd, Identity, Inode};
+use crate::sys::{self, AtimeEffect, DirStat, Fd, Identity, Inode, Stat};
 use crate::walk::Purpose;
-
-/// The reason why a directory was not entered.
-pub(in crate::copy) struct NotEntered {
-    /// `None` if nothing needs to be copied.
-    pub(in crate::copy) error: Option<Error>,
-    /// The empty dest of a directory that may not be read.
-    pub(in crate::copy) unfilled: Option<Unfilled>,
-}
-
-/// The dest of a directory that may not be read. Like cp, this run leaves it empty.
-pub(in crate::copy) struct Unfilled {
-    pub(in crate::copy) source: FileId,
-    origin: Origin,
-}
-
-impl Unfilled {
-    /// Returns `true` if this run created the dest.
-    pub(in crate::copy) fn is_created(&self) -> bool {
-        self.origin == Origin::Created
-    }
-}
-
-impl From<Error> for NotEntered {
-    fn from(error: Error) -> Self {
-        Self {
-            error: Some(error),
-            unfilled: None,
-        }
-    }
-}
 
 /// A source directory that is open.
 struct SourceDir {
     fd: Fd,
-    /// The effect of listing the directory on its access time.
-    atime_effect: AtimeEffect,
+    stat: DirStat,
+    /// The time of access, if listing the directory changes it.
+    accessed: Option<FileTime>,
     /// Says whether a link was followed to it.
     symlinks: Symlinks,
+    /// `None` if it can be listed.
+    unlisted: Option<Box<Unlisted>>,
+}
+
+/// A source directory that cannot be listed. Its descriptor only names it.
+struct Unlisted {
+    errno: Errno,
+    /// The source before its dest was made, perhaps in it.
+    seen: Stat,
 }
 
 /// Both sides of a directory, open.
 struct Opened {
+    dir: CopyDir,
     mark: Mark,
     source: Fd,
-    source_identity: Identity,
     dest: Fd,
-    dest_identity: Identity,
 }
 
 /// Opens the source directory at `place` and makes its dest. Only the entries of a skipped directory are copied, so
-/// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`]. Gives the place back if the
-/// directory was not entered.
+/// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`].
+///
+/// If the source cannot be listed, reports that, and returns a node that is marked as incomplete. Gives the place back if
+/// the directory was not entered, with the error unless nothing needs to be copied.
 pub(in crate::copy) fn enter(
     ctx: &Context<'_>,
     place: Place<CopyDir>,
     purpose: Purpose,
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
-) -> Result<CopyNode, (Place<CopyDir>, NotEntered)> {
+) -> Result<CopyNode, (Place<CopyDir>, Option<Error>)> {
     let listed = sys::Entry::new(&place.name, FileType::Directory);
     let opened = ctx.with_entry(place.parent.as_ref(), place.operand, listed, |entry| {
-        open(ctx, entry, purpose, numbers)
+        let entering = Entering {
+            ctx,
+            entry,
+            purpose,
+        };
+        entering.open(numbers)
     });
-    match opened.unwrap_or_else(|unreached| Err(unreached.into())) {
+    match opened.unwrap_or_else(|unreached| Err(Some(unreached))) {
         Ok(opened) => {
-            let dir = CopyDir::new(opened.source_identity, opened.dest_identity);
-            let node = Node::new(place, opened.mark, dir, finished.take());
+            let node = Node::new(place, opened.mark, opened.dir, finished.take());
             ctx.descriptors.adopt(&node, Side::Source, opened.source);
             ctx.descriptors.adopt(&node, Side::Dest, opened.dest);
             Ok(node)
         }
-        Err(not_entered) => Err((place, not_entered)),
+        Err(error) => Err((place, error)),
     }
 }
 
-fn open(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
+/// A directory that is entered.
+struct Entering<'e> {
+    ctx: &'e Context<'e>,
+    entry: &'e Entry<'e>,
     purpose: Purpose,
-    numbers: &mut BackupNumbers,
-) -> Result<Opened, NotEntered> {
-    let source =
-        open_source(ctx, entry).map_err(|errno| not_opened(ctx, entry, purpose, errno, numbers))?;
-    let (stat, accessed) = sys::stat_directory_and_access(source.fd.as_fd())
-        .map_err(|errno| ctx.source_error(entry, Operation::Stat, errno))?;
-    let is_below_link = |parent: &CopyNode| parent.state.is_behind_link();
-    check_into_itself(ctx, entry, stat.identity)?;
-    if source.symlinks == Symlinks::Follow
-        || entry.node.is_some_and(is_below_link)
-        || ctx.policy.options.rules.follow_links_to_directories
-    {
-        diagnose::cycle(ctx, entry, stat.identity)?;
-    }
-    let dest = directory::make(ctx, entry, &stat, purpose, numbers)?;
-    if entry.is_operand() {
-        // This cannot fail, because an operand is entered once per run.
-        let _ = ctx.operands.state(entry.operand).root.set(dest.identity);
-    }
-    if ctx.changes.is_absent(dest.fd.as_fd()) {
-        check_absent(ctx, entry, stat.identity);
-    }
-    if stat.identity.file() == dest.identity.file() && !ctx.policy.keeps_existing() {
-        return Err(refuse_itself(ctx, entry));
-    }
-    if dest.origin == Origin::Created {
-        ctx.emit_copied(entry, None);
-    }
-    let gets_attributes =
-        ctx.policy.sets_attributes && !directory::keeps_attributes(purpose, dest.origin);
-    // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
-    // have it, that is reported when its attributes are set.
-    let has_access_time = source.atime_effect == AtimeEffect::Changes
-        && gets_attributes
-        && Inode::directory(dest.fd.as_fd())
-            .set_accessed(accessed)
-            .is_ok();
-    let facts = DirFacts {
-        gets_attributes,
-        is_behind_link: source.symlinks == Symlinks::Follow,
-        has_access_time,
-        origin: dest.origin,
-        inherited_acl: dest.inherited_acl,
-        mode_pending: dest.mode_pending,
-    };
-    Ok(Opened {
-        mark: Mark::new(entry.node, &facts),
-        source: source.fd,
-        source_identity: stat.identity,
-        dest: dest.fd,
-        dest_identity: dest.identity,
-    })
 }
 
-fn open_source(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<SourceDir, Errno> {
-    let open = |symlinks| {
+impl Entering<'_> {
+    /// Opens both sides. Fails with `None` if nothing needs to be copied.
+    fn open(&self, numbers: &mut BackupNumbers) -> Result<Opened, Option<Error>> {
+        let Self { ctx, entry, .. } = self;
+        let source = self
+            .open_source()
+            .map_err(|errno| diagnose::directory_opening(ctx, entry, errno))?;
+        let id = source.stat.identity;
+        diagnose::cycle(ctx, entry, id, source.symlinks)?;
+        let (dest, origin) = self.make(&source.stat, numbers)?;
+        let failed = |operation| move |errno| ctx.dest_error(entry, operation, errno);
+        let stat = sys::stat_directory(dest.as_fd()).map_err(failed(Operation::Stat))?;
+        if entry.is_operand() {
+            // This cannot fail, because an operand is entered once per run.
+            let _ = ctx.operands.state(entry.operand).root.set(stat.identity);
+        }
+        if source.unlisted.is_none() && ctx.changes.is_absent(dest.as_fd()) {
+            self.check_absent(id);
+        }
+        if id.file() == stat.identity.file() && !ctx.policy.keeps_existing() {
+            // Each entry already is a hard link to itself.
+            let is_complete = ctx.policy.makes_hard_links();
+            return Err((!is_complete).then(|| ctx.refused(entry, Refusal::SameFile).error));
+        }
+        let facts = self
+            .describe(&source, dest.as_fd(), stat.mode, origin)
+            .map_err(failed(Operation::SetMode))?;
+        if origin == Origin::Created {
+            ctx.emit_copied(entry, None);
+        }
+        let mark = match &source.unlisted {
+            None => Mark::new(entry.node, &facts),
+            Some(unlisted) => {
+                self.finish_unlisted(unlisted, facts, [source.fd.as_fd(), dest.as_fd()])
+            }
+        };
+        Ok(Opened {
+            dir: CopyDir::new(id, stat.identity),
+            mark,
+            source: source.fd,
+            dest,
+        })
+    }
+
+    /// Opens the source to list it. As with cp, one that may not be listed gets a dest, unless the filter skips it.
+    fn open_source(&self) -> Result<SourceDir, Errno> {
+        let Self { ctx, entry, .. } = self;
         let (dir, name) = (entry.source_dir, entry.source_name);
+        let open = |symlinks| {
+            let listed = || match ctx.policy.options.preserve.timestamps {
+                true => sys::open_directory_noatime(dir, name, symlinks),
+                // The change of the time of access does not matter.
+                false => Ok((sys::open_directory(dir, name, symlinks)?, AtimeEffect::None)),
+            };
+            let opened = match ctx.descriptors.making_room(listed) {
+                Err(errno) if self.may_be_named(errno) => {
+                    let held = || sys::open_path_directory(dir, name, symlinks);
+                    let held = ctx.descriptors.making_room(held).map_err(|_| errno)?;
+                    let seen = sys::stat_open(&held)?;
+                    let unlisted = Box::new(Unlisted { errno, seen });
+                    (held, AtimeEffect::None, Some(unlisted))
+                }
+                opened => opened.map(|(fd, atime_effect)| (fd, atime_effect, None))?,
+            };
+            let (fd, atime_effect, unlisted) = opened;
+            let (stat, accessed) = sys::stat_directory_and_access(fd.as_fd())?;
+            Ok(SourceDir {
+                fd,
+                stat,
+                accessed: (atime_effect == AtimeEffect::Changes).then_some(accessed),
+                symlinks,
+                unlisted,
+            })
+        };
+        match open(Symlinks::NoFollow) {
+            Err(Errno::LOOP | Errno::NOTDIR) if entry.symlinks == Symlinks::Follow => {
+                open(Symlinks::Follow)
+            }
+            opened => opened,
+        }
+    }
+
+    /// Returns `true` if a dest is made although its source cannot be listed because of `errno`. As with cp, it is not if
+    /// the source is missing, or may be opened later.
+    fn may_be_named(&self, errno: Errno) -> bool {
+        let is_missing = matches!(errno, Errno::NOENT | Errno::NOTDIR | Errno::LOOP);
+        let is_short = matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM);
+        self.purpose != Purpose::ProcessEntries && !is_missing && !is_short
+    }
+
+    /// Reports that an operand would be copied into itself, although its root cannot be met because it does not exist
+    /// yet: `source` is the directory in which it would be listed.
+    #[cold]
+    fn check_absent(&self, source: Identity) {
+        let Self { ctx, entry, .. } = self;
+        let operand = ctx.operands.state(entry.operand);
+        if entry.is_operand() {
+            let directory = operand::directory_of(entry.dest_name);
+            if let Ok(above) = sys::stat(entry.dest_dir, &directory, Symlinks::Follow) {
+                // An operand is entered once per run.
+                let _ = operand.above_root.set(FileId::of(&above));
+            }
+        }
+        if operand.above_root.get() == Some(&source.file()) {
+            ctx.fail(entry.operand, diagnose::into_itself(ctx, entry));
+        }
+    }
+
+    /// Makes the dest, or opens the directory that is there.
+    fn make(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<(Fd, Origin), Error> {
+        let Self { ctx, entry, .. } = self;
+        let origin = self.claim(source, numbers)?;
+        let open = || ctx.open_dest_directory(entry.dest_dir, entry.dest_name);
         let opened = ctx
             .descriptors
-            .making_room(|| open_to_list(ctx, dir, name, symlinks));
-        opened.map(|(fd, atime_effect)| SourceDir {
-            fd,
-            atime_effect,
-            symlinks,
+            .making_room(|| ctx.changes.open(ctx.spot(entry), origin, open));
+        match opened {
+            Ok(dest) => Ok((dest, origin)),
+            // The dest is a dangling link named with a trailing slash.
+            Err(Errno::NOENT) if origin == Origin::Existing => {
+                Err(self.not_made(source, Errno::EXIST))
+            }
+            Err(errno) => Err(self.not_made(source, errno)),
+        }
+    }
+
+    /// Creates the dest, or decides to use the directory that is there.
+    #[inline(always)]
+    fn claim(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<Origin, Error> {
+        let Self { ctx, entry, .. } = self;
+        let mode = ctx.policy.directory_creation_mode(source.mode);
+        match create_directory(ctx, entry, mode) {
+            Ok(()) => Ok(Origin::Created),
+            Err(Errno::EXIST)
+                if !entry.is_operand() && collisions::may_be_other_copy(ctx, entry) =>
+            {
+                Err(match look::at_dest(ctx, entry, Symlinks::NoFollow) {
+                    Ok(dest) if sys::is_directory(&dest) => {
+                        ctx.refused(entry, Refusal::JustCreated).error
+                    }
+                    _ => self.not_made(source, Errno::NOTDIR),
+                })
+            }
+            Err(Errno::EXIST) if self.purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
+            Err(Errno::EXIST) => replace_by_directory(ctx, entry, mode, numbers),
+            Err(errno) => Err(self.not_made(source, errno)),
+        }
+    }
+
+    fn not_made(&self, source: &DirStat, errno: Errno) -> Error {
+        diagnose::directory_creation(self.ctx, self.entry, source.identity.file(), errno)
+    }
+
+    /// Prepares the dest, which has the mode `present`, to be filled. Fails if its owner may not do that.
+    fn describe(
+        &self,
+        source: &SourceDir,
+        dest: BorrowedFd<'_>,
+        present: u32,
+        origin: Origin,
+    ) -> Result<DirFacts, Errno> {
+        let Self { ctx, entry, .. } = self;
+        let policy = &ctx.policy;
+        let mut mode_pending = None;
+        if origin == Origin::Created {
+            let granted = present & 0o7777;
+            mode_pending = ctx
+                .changes
+                .really(|| attributes::let_owner_fill(dest, granted))?
+                .or_else(|| mode::of_writable_directory(granted));
+        }
+        // A dest that existed keeps its attributes if the filter skips the source.
+        let is_kept = self.purpose == Purpose::ProcessEntries && origin == Origin::Existing;
+        let gets_attributes = policy.sets_attributes && !is_kept;
+        if gets_attributes {
+            let last = policy.last_directory_mode(source.stat.mode, present, origin);
+            mode_pending = last.or(mode_pending);
+        }
+        let inode = Inode::directory(dest);
+        let above = entry.node.map(|node| node.state.inherited_acl());
+        Ok(DirFacts {
+            gets_attributes,
+            is_behind_link: source.symlinks == Symlinks::Follow,
+            // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
+            // have it, that is reported when its attributes are set.
+            has_access_time: source
+                .accessed
+                .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok()),
+            origin,
+            inherited_acl: match (above, origin) {
+                _ if !policy.replaces_acls() => DestAcl::Absent,
+                // It has the default ACL of its parent.
+                (Some(above), Origin::Created) => above,
+                _ => attributes::inherited_in(&inode),
+            },
+            mode_pending,
         })
-    };
-    match open(Symlinks::NoFollow) {
-        Err(Errno::LOOP | Errno::NOTDIR) if entry.symlinks == Symlinks::Follow => {
-            open(Symlinks::Follow)
-        }
-        opened => opened,
     }
-}
 
-fn open_to_list(
-    ctx: &Context<'_>,
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    symlinks: Symlinks,
-) -> Result<(Fd, AtimeEffect), Errno> {
-    if ctx.policy.options.preserve.timestamps {
-        sys::open_directory_noatime(dir, name, symlinks)
-    } else {
-        // Timestamps are not preserved, so the change of the time of access does not matter.
-        Ok((sys::open_directory(dir, name, symlinks)?, AtimeEffect::None))
-    }
-}
-
-/// Refuses to copy a directory to itself. This is not an error if hard links are made, because each entry
-/// already is one.
-fn refuse_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> NotEntered {
-    let is_complete = ctx.policy.makes_hard_links();
-    NotEntered {
-        error: (!is_complete).then(|| ctx.refused(entry, Refusal::SameFile).error),
-        unfilled: None,
-    }
-}
-
-/// Fails if the copy of an operand has reached its own dest.
-fn check_into_itself(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
-    match ctx.operands.state(entry.operand).root.get() {
-        Some(root) if root.file() == source.file() => Err(into_itself(ctx, entry.operand)),
-        _ => Ok(()),
-    }
-}
-
-fn into_itself(ctx: &Context<'_>, operand: u32) -> Error {
-    let path = |side| ctx.operand_path(operand, side);
-    diagnose::refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
-}
-
-/// Reports that an operand would be copied into itself, although its root cannot be met because it does not exist yet:
-/// `source` is the directory in which it would be listed.
-#[cold]
-fn check_absent(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) {
-    let operand = ctx.operands.state(entry.operand);
-    if entry.is_operand() {
-        let directory = operand::directory_of(entry.dest_name);
-        if let Ok(above) = sys::stat(entry.dest_dir, &directory, Symlinks::Follow) {
-            // An operand is entered once per run.
-            let _ = operand.above_root.set(FileId::of(&above));
-        }
-    }
-    if operand.above_root.get() == Some(&source.file()) {
-        ctx.fail(entry.operand, into_itself(ctx, entry.operand));
-    }
-}
-
-/// Returns the reason why a source directory was not opened. If it may not be read, makes an
-/// empty dest, as cp does, unless the filter skips the directory.
-fn not_opened(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    purpose: Purpose,
-    errno: Errno,
-    numbers: &mut BackupNumbers,
-) -> NotEntered {
-    let (error, unreadable) = match diagnose::directory_opening(ctx, entry, errno) {
-        Unopened::Unreadable(error, _) if purpose == Purpose::ProcessEntries => {
-            return error.into();
-        }
-        Unopened::Unreadable(error, unreadable) => (error, unreadable),
-        Unopened::IsItsDest => return refuse_itself(ctx, entry),
-        Unopened::Failed(error) => return error.into(),
-    };
-    match make_unfilled(ctx, entry, &unreadable, numbers) {
-        Ok(origin) => {
-            let finish = || finish_unfilled(ctx, entry, &unreadable);
-            if let Err(error) = ctx.changes.really(finish) {
+    /// Reports that the source cannot be listed, and gives the dest its attributes.
+    #[cold]
+    fn finish_unlisted(
+        &self,
+        unlisted: &Unlisted,
+        mut facts: DirFacts,
+        [source, dest]: [BorrowedFd<'_>; 2],
+    ) -> Mark {
+        let Self { ctx, entry, .. } = self;
+        let operation = Operation::ReadDirectory;
+        let error = ctx.source_error(entry, operation, unlisted.errno);
+        ctx.fail(entry.operand, error);
+        let mut mark = Mark::new(entry.node, &facts);
+        if facts.gets_attributes {
+            let source = Inode::directory(source);
+            let set = transfer(ctx, &mark, source, &unlisted.seen, dest);
+            let path = || ctx.path(entry, Side::Dest);
+            if let Err(error) = ctx.report_attributes(entry.operand, set, path) {
                 ctx.fail(entry.operand, error);
             }
-            let source = FileId::of(&unreadable.source);
-            NotEntered {
-                error: Some(error),
-                unfilled: Some(Unfilled { source, origin }),
-            }
+            (facts.gets_attributes, facts.mode_pending) = (false, None);
+            mark = Mark::new(entry.node, &facts);
         }
-        Err(error) => error.into(),
-    }
-}
-
-/// Makes the dest of a directory that may not be read, unless it was `seen` to exist.
-#[cold]
-fn make_unfilled(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    Unreadable { source, dest: seen }: &Unreadable,
-    numbers: &mut BackupNumbers,
-) -> Result<Origin, Error> {
-    let (id, mode) = (FileId::of(source), source.st_mode);
-    let origin = directory::claim(ctx, entry, id, mode, Purpose::Process { pass: 0 }, numbers)?;
-    match (origin, seen) {
-        (Origin::Created, _) => ctx.emit_copied(entry, None),
-        (Origin::Existing, Origin::Existing) => {}
-        // The dest is a dangling link named with a trailing slash.
-        (Origin::Existing, Origin::Created) => {
-            return Err(diagnose::directory_creation(ctx, entry, id, Errno::EXIST));
+        mark.note_incomplete();
+        if let Some(parent) = entry.node {
+            parent.state.note_incomplete();
         }
+        mark
     }
-    Ok(origin)
-}
-
-/// Gives the dest of a directory that may not be read its mode and its attributes: those that the source
-/// had before the dest was made, perhaps in it.
-fn finish_unfilled(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    Unreadable {
-        source: seen,
-        dest: origin,
-    }: &Unreadable,
-) -> Result<(), Error> {
-    if !ctx.policy.sets_attributes && *origin == Origin::Existing {
-        return Ok(());
-    }
-    let unseen = |errno| ctx.dest_error(entry, Operation::Stat, errno);
-    let source = PathOnly::find(entry.source_at())
-        .map_err(|errno| ctx.source_error(entry, Operation::Stat, errno))?;
-    let source = source.with_facts_of(seen);
-    let dest = PathOnly::find(entry.dest_at()).map_err(unseen)?;
-    let (policy, acl) = (&ctx.policy, DestAcl::Possible);
-    let set = attributes::transfer(policy, &source, &dest, *origin, acl, Role::Copy);
-    let set = set.map_err(unseen)?;
-    ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
 }
 
 /// Gives a directory its final mode and attributes, after its last entry.
@@ -316,14 +332,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
             }
         }
     }
-    let finished = if node.state.gets_attributes() {
-        set_attributes(ctx, node)
-    } else if let Some(mode) = node.state.mode() {
-        set_mode(ctx, node, mode)
-    } else {
-        Ok(())
-    };
-    if let Err(error) = finished.and_then(|()| sync(ctx, node)) {
+    if let Err(error) = set_attributes(ctx, node).and_then(|()| sync(ctx, node)) {
         ctx.fail(node.place.operand, error);
     }
     ctx.descriptors.close(node, Side::Source);
@@ -346,44 +355,54 @@ fn sync_with(ctx: &Context<'_>, node: &CopyNode, durability: &Durability) -> Res
         .map_err(|errno| ctx.node_error(node, Side::Dest, Operation::Sync, errno))
 }
 
-fn set_mode(ctx: &Context<'_>, node: &CopyNode, mode: u32) -> Result<(), Error> {
-    let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
-    dest.and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode))
-        .map_err(|errno| ctx.node_error(node, Side::Dest, Operation::SetMode, errno))
+/// Copies the attributes, or sets the mode. Attributes are read again, since keeping them from the start would take
+/// memory for each level of depth.
+fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    let mark = &node.state;
+    let failed = |side, operation| move |errno| ctx.node_error(node, side, operation, errno);
+    let pin = |side| ctx.descriptors.pin(node, side, ctx);
+    if mark.gets_attributes() {
+        let unseen = failed(Side::Source, Operation::Stat);
+        let source = pin(Side::Source).map_err(unseen)?;
+        let stat = sys::stat_open(source.as_fd()).map_err(unseen)?;
+        let dest = pin(Side::Dest).map_err(failed(Side::Dest, Operation::KeepMode))?;
+        let opened = Inode::Opened(source.as_fd());
+        let set = transfer(ctx, mark, opened, &stat, dest.as_fd());
+        ctx.report_attributes(node.place.operand, set, || {
+            ctx.place_path(&node.place, Side::Dest)
+        })
+    } else if let Some(mode) = mark.mode() {
+        let set = pin(Side::Dest).and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode));
+        set.map_err(failed(Side::Dest, Operation::SetMode))
+    } else {
+        Ok(())
+    }
 }
 
-/// Copies the attributes. They are read again, since keeping them from the start would take
-/// memory for each level of depth. If listing changes the source's access time, the dest already
+/// Gives a dest the attributes of its source. If listing changes the source's access time, the dest already
 /// has the old one.
-fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    let failed = |side, operation| move |errno| ctx.node_error(node, side, operation, errno);
-    let source = ctx
-        .descriptors
-        .pin(node, Side::Source, ctx)
-        .map_err(failed(Side::Source, Operation::Stat))?;
-    let stat = sys::stat_open(source.as_fd()).map_err(failed(Side::Source, Operation::Stat))?;
-    let dest = ctx
-        .descriptors
-        .pin(node, Side::Dest, ctx)
-        .map_err(failed(Side::Dest, Operation::KeepMode))?;
+fn transfer(
+    ctx: &Context<'_>,
+    mark: &Mark,
+    source: Inode<'_>,
+    stat: &Stat,
+    dest: BorrowedFd<'_>,
+) -> Attributes {
     let transfer = Transfer {
-        source: Inode::Opened(source.as_fd()),
-        stat: &stat,
-        dest: Inode::directory(dest.as_fd()),
-        dest_acl: match node.state.origin() {
-            Origin::Created => node.state.inherited_acl(),
+        source,
+        stat,
+        dest: Inode::directory(dest),
+        dest_acl: match mark.origin() {
+            Origin::Created => mark.inherited_acl(),
             Origin::Existing => DestAcl::Possible,
         },
         role: Role::Copy,
-        times: if node.state.has_access_time() {
+        times: if mark.has_access_time() {
             Times::Modification
         } else {
             Times::AccessAndModification
         },
-        mode: node.state.mode(),
+        mode: mark.mode(),
     };
-    let set: Attributes = transfer.run(&ctx.policy);
-    ctx.report_attributes(node.place.operand, set, || {
-        ctx.place_path(&node.place, Side::Dest)
-    })
+    transfer.run(&ctx.policy)
 }

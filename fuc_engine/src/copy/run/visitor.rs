@@ -127,30 +127,21 @@ impl Visitor for CopyRun<'_> {
                 let entered = mirror::entered(ctx, &node);
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
-                if entered.is_ok() && !is_left_empty {
+                // It cannot be listed, which was reported.
+                let is_unlisted = node.state.is_incomplete();
+                if entered.is_ok() && !is_left_empty && !is_unlisted {
                     return Some(node);
                 }
                 node.state.note_incomplete();
                 walk::leave(self, Some(node), worker);
                 None
             }
-            Err((place, not_entered)) => {
-                if not_entered.unfilled.is_none()
-                    && let Some(kind) = tasks::other_type(ctx, &place)
-                {
+            Err((place, error)) => {
+                if let Some(kind) = tasks::other_type(ctx, &place) {
                     tasks::copy_of_other_type(self, place, kind, worker);
                     return None;
                 }
-                if let Some(unfilled) = not_entered.unfilled {
-                    if unfilled.is_created() {
-                        worker.scratch.tally.count(Counted::Directory);
-                    }
-                    if place.parent.is_none() {
-                        self.used
-                            .note_directory(ctx, place.operand, unfilled.source);
-                    }
-                }
-                if let Some(error) = not_entered.error {
+                if let Some(error) = error {
                     if let Some(parent) = &place.parent {
                         parent.state.note_incomplete();
                     }
