@@ -2,18 +2,19 @@
 //! open.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use rustix::fs::{FileType, SeekFrom};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::content::OpenSource;
 use super::context::Context;
 use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::descriptors::Descriptors;
 use crate::node::{Dir, Side};
 use crate::operand;
-use crate::sys::{self, Borrowed, Fd, SharedFd, Stat, Storage};
+use crate::sys::{self, Borrowed, SharedFd, Stat, Storage};
 
 pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
@@ -131,41 +132,6 @@ pub(super) fn sameness(
         treatment,
     };
     names.sameness(|| names_same_entry(entry))
-}
-
-/// A source that is open.
-pub(super) struct OpenSource {
-    pub(super) fd: Fd,
-    /// Stat of the source when it was opened.
-    pub(super) stat: Stat,
-    /// Says where the content is, if the source is a regular file.
-    pub(super) storage: Storage,
-}
-
-impl OpenSource {
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    pub(super) fn is_regular(&self) -> bool {
-        sys::is_regular(&self.stat)
-    }
-
-    pub(super) fn is_known_empty(&self) -> bool {
-        self.storage.reports_true_size() && self.stat.st_size == 0
-    }
-
-    /// Returns the same open file with another descriptor.
-    pub(super) fn duplicate(&self) -> Result<Self, Errno> {
-        let Self { stat, storage, .. } = *self;
-        let fd = sys::duplicate(self.fd())?;
-        Ok(Self { fd, stat, storage })
-    }
-
-    /// Prepares to copy the content of a regular file once more.
-    pub(super) fn rewind(&self) -> Result<(), Errno> {
-        sys::seek(self.fd.as_fd(), SeekFrom::Start(0)).map(drop)
-    }
 }
 
 /// A source that was opened, perhaps by another worker.

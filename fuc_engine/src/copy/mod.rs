@@ -23,8 +23,8 @@
 //! | `look` | the stats that decisions ask for; sources that are open |
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | errors about entries, and which is reported first |
-//! | `dest/` | makes room for a copy: unlinks the dest, if that is decided |
-//! | `dest/overwrite` | applies the rules for existing dests, and asks their filesystem which times it stores |
+//! | `dest/` | dests that are open, and the names that they have until they are complete |
+//! | `dest/overwrite` | applies the rules for existing dests, asks their filesystem which times it stores, and unlinks what is in the way |
 //! | `dest/alias` | whether a dest is the source, or equal to it |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |
@@ -41,7 +41,6 @@
 //! | `changes` | makes the changes at the dests |
 //! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
 //! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |
-//! | `large/naming` | dests that get their names when they are complete: they have none before, or a hidden one |
 //! | `large/divided` | a file of which several engines copy parts |
 //! | `operand` | the operands: their sources and where their copies go; where relative paths are looked up; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |

@@ -216,6 +216,12 @@ impl CopyOp<'_> {
         self.preserve.sets_attributes() || self.context.is_some()
     }
 
+    /// Returns `true` if the kernel may move content by itself, which may share blocks and
+    /// keeps holes and zeros as they are.
+    pub(super) fn lets_kernel_copy(&self) -> bool {
+        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
+    }
+
     /// Returns which bytes a look-ahead counts.
     pub(super) fn counted_content(&self) -> Content {
         if self.attributes_only || self.as_links.is_some() {

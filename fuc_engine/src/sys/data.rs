@@ -93,23 +93,16 @@ pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result
     retry_on_intr(|| rustix::fs::ioctl_ficlone(dest, source))
 }
 
-/// Copies up to `bytes` bytes inside the kernel and returns how many; 0 at the end of the source.
+/// Copies up to `bytes` bytes inside the kernel to the offset of `dest` and returns how many; 0 at the end of the source.
 pub(crate) fn copy_range(
     source: BorrowedFd<'_>,
-    source_offset: Option<&mut u64>,
+    mut source_offset: Option<&mut u64>,
     dest: BorrowedFd<'_>,
-    dest_offset: Option<&mut u64>,
     bytes: usize,
 ) -> Result<usize, Errno> {
-    let (mut source_offset, mut dest_offset) = (source_offset, dest_offset);
     retry_on_intr(|| {
-        rustix::fs::copy_file_range(
-            source,
-            source_offset.as_deref_mut(),
-            dest,
-            dest_offset.as_deref_mut(),
-            bytes,
-        )
+        let offset = source_offset.as_deref_mut();
+        rustix::fs::copy_file_range(source, offset, dest, None, bytes)
     })
 }
 

@@ -21,7 +21,7 @@
 //!
 //! Nothing here knows entries, paths or reports.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::fs::SeekFrom;
@@ -29,7 +29,7 @@ use rustix::io::Errno;
 
 use super::options::{CopyOp, Reflink, Sparse};
 use crate::observer::{CopyMethod, Mechanism};
-use crate::sys::{self, Stat, Storage};
+use crate::sys::{self, Fd, Stat, Storage};
 
 mod range;
 mod read_ahead;
@@ -106,32 +106,10 @@ pub(super) enum ContentError {
     Cancelled,
 }
 
-/// The options that restrict how content is moved.
-#[derive(Clone, Copy)]
-pub(super) struct Ways {
-    reflink: Reflink,
-    sparse: Sparse,
-}
-
-impl Ways {
-    pub(super) fn new(options: &CopyOp<'_>) -> Self {
-        Self {
-            reflink: options.reflink,
-            sparse: options.sparse,
-        }
-    }
-
-    /// Returns `true` if the kernel may move content by itself, which may share blocks and
-    /// keeps holes and zeros as they are.
-    pub(super) fn let_kernel_copy(self) -> bool {
-        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
-    }
-}
-
 /// The result of a copy of content.
 #[derive(Default)]
 pub(super) struct Moved {
-    /// Bytes moved, holes not counted.
+    /// Bytes moved since the last piece, holes not counted.
     pub(super) bytes: u64,
     pub(super) method: CopyMethod,
 }
@@ -142,32 +120,35 @@ enum Rung {
     NotHere,
 }
 
-/// The file that content comes from.
-#[derive(Clone, Copy)]
-pub(super) struct Source<'a> {
-    fd: BorrowedFd<'a>,
-    size: u64,
-    has_holes: bool,
-    storage: Storage,
+/// A source that is open.
+pub(super) struct OpenSource {
+    pub(super) fd: Fd,
+    /// Stat of the source when it was opened.
+    pub(super) stat: Stat,
+    /// Says where the content is, if the source is a regular file.
+    pub(super) storage: Storage,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(fd: BorrowedFd<'a>, stat: &Stat, storage: Storage) -> Self {
-        Self {
-            fd,
-            size: u64::try_from(stat.st_size).unwrap_or(0),
-            has_holes: Self::has_holes(stat),
-            storage,
-        }
+impl OpenSource {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
-    /// Returns `true` if a file may have holes.
-    pub(super) fn has_holes(stat: &Stat) -> bool {
-        let size = u64::try_from(stat.st_size).unwrap_or(0);
-        let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
-        // As in cp, a last block that is incomplete does not count. A small file can be stored
-        // without blocks.
-        blocks < size / 512
+    pub(super) fn is_regular(&self) -> bool {
+        sys::is_regular(&self.stat)
+    }
+
+    pub(super) fn is_known_empty(&self) -> bool {
+        self.reports_true_size() && self.stat.st_size == 0
+    }
+
+    /// Prepares to copy the content of a regular file once more.
+    pub(super) fn rewind(&self) -> Result<(), Errno> {
+        sys::seek(self.fd(), SeekFrom::Start(0)).map(drop)
+    }
+
+    fn size(&self) -> u64 {
+        self.stat.st_size as u64
     }
 
     /// Returns `true` if the size is true. Otherwise only `read` finds the end.
@@ -178,8 +159,16 @@ impl<'a> Source<'a> {
     /// Returns `true` if the file is large and a server stores it. On other filesystems `read` and `write`
     /// are never faster than the kernel.
     fn is_worth_a_trial(&self) -> bool {
-        self.size >= TRIAL_FROM && self.storage == Storage::Server
+        self.size() >= TRIAL_FROM && self.storage == Storage::Server
     }
+}
+
+/// Returns `true` if a file may have holes.
+pub(super) fn has_holes(stat: &Stat) -> bool {
+    let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
+    // As in cp, a last block that is incomplete does not count. A small file can be stored
+    // without blocks.
+    blocks < stat.st_size as u64 / 512
 }
 
 /// The file that content goes to.
@@ -192,10 +181,9 @@ pub(super) struct Sink<'a> {
 
 /// One copy of content.
 pub(super) struct ContentCopy<'a> {
-    source: Source<'a>,
-    dest: BorrowedFd<'a>,
-    can_have_holes: bool,
-    ways: Ways,
+    source: &'a OpenSource,
+    dest: Sink<'a>,
+    options: &'a CopyOp<'a>,
     method: CopyMethod,
     writer: SparseWriter<'a>,
     /// The buffer of `read` and `write`, which may be empty until they need it.
@@ -217,17 +205,16 @@ pub(super) struct ContentCopy<'a> {
 impl<'a> ContentCopy<'a> {
     /// Prepares a copy. Both offsets must be 0, and `dest` must be empty.
     pub(super) fn new(
-        source: Source<'a>,
+        source: &'a OpenSource,
         dest: Sink<'a>,
-        ways: Ways,
+        options: &'a CopyOp<'a>,
         buffer: &'a mut Vec<u8>,
         progress: Progress<'a>,
     ) -> Self {
         Self {
             source,
-            dest: dest.fd,
-            can_have_holes: dest.is_file,
-            ways,
+            dest,
+            options,
             method: CopyMethod::default(),
             writer: SparseWriter::new(dest.fd),
             buffer,
@@ -246,12 +233,12 @@ impl<'a> ContentCopy<'a> {
     /// # Errors
     /// `dest` holds the bytes already written.
     pub(super) fn run(mut self) -> Result<Moved, ContentError> {
-        self.method.offload = match self.ways.let_kernel_copy() {
+        self.method.offload = match self.options.lets_kernel_copy() {
             true => Mechanism::NotNeeded,
             false => Mechanism::Avoided,
         };
         if let Rung::NotHere = self.try_clone()? {
-            if self.ways.sparse == Sparse::Always && self.can_have_holes {
+            if self.options.sparse == Sparse::Always && self.dest.is_file {
                 self.writer.find_zeros().map_err(ContentError::Write)?;
                 self.method.finds_zeros = true;
             }
@@ -262,55 +249,55 @@ impl<'a> ContentCopy<'a> {
             }
         }
         Ok(Moved {
-            bytes: self.copied,
+            bytes: self.unreported,
             method: self.method,
         })
     }
 
     /// Tries the rungs below cloning.
     fn try_rungs(&mut self) -> Result<(), ContentError> {
-        let looks_for_holes = self.source.has_holes && self.can_have_holes;
+        let looks_for_holes = has_holes(&self.source.stat) && self.dest.is_file;
         if looks_for_holes
-            && self.ways.sparse != Sparse::Never
+            && self.options.sparse != Sparse::Never
             && matches!(self.copy_around_holes()?, Rung::Copied)
         {
             return Ok(());
         }
-        if self.source.size > 0
-            && self.ways.let_kernel_copy()
+        if self.source.size() > 0
+            && self.options.lets_kernel_copy()
             && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests())
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
             return Ok(());
         }
         if self.source.is_worth_a_trial() {
-            self.read_ahead = Some(ReadAhead::new(self.source.size));
+            self.read_ahead = Some(ReadAhead::new(self.source.size()));
         }
         self.read_and_write(u64::MAX)?;
-        self.is_short = self.copied < self.source.size;
+        self.is_short = self.copied < self.source.size();
         Ok(())
     }
 
     /// Truncates the dest to the source's present size if the source became shorter: the kernel may
     /// have returned zeros after its new end.
     fn cut_at_end(&self) -> Result<(), ContentError> {
-        if !(self.is_short && self.source.reports_true_size() && self.can_have_holes) {
+        if !(self.is_short && self.source.reports_true_size() && self.dest.is_file) {
             return Ok(());
         }
-        let end = sys::seek(self.source.fd, SeekFrom::End(0)).map_err(ContentError::Read)?;
+        let end = sys::seek(self.source.fd(), SeekFrom::End(0)).map_err(ContentError::Read)?;
         if end < self.writer.position() {
-            sys::set_size(self.dest, end).map_err(ContentError::Write)?;
+            sys::set_size(self.dest.fd, end).map_err(ContentError::Write)?;
         }
         Ok(())
     }
 
     /// Lets the dest share all blocks of the source.
     fn try_clone(&mut self) -> Result<Rung, ContentError> {
-        let is_asked_for = self.ways.reflink == Reflink::Always;
-        let is_worth_it = self.ways.let_kernel_copy()
+        let is_asked_for = self.options.reflink == Reflink::Always;
+        let is_worth_it = self.options.lets_kernel_copy()
             && self.source.reports_true_size()
-            && self.source.size >= CLONE_FROM;
-        self.method.reflink = match self.ways.let_kernel_copy() {
+            && self.source.size() >= CLONE_FROM;
+        self.method.reflink = match self.options.lets_kernel_copy() {
             // `copy_file_range` may share blocks without saying so.
             true => Mechanism::Unknown,
             false => Mechanism::Avoided,
@@ -318,9 +305,9 @@ impl<'a> ContentCopy<'a> {
         if !is_asked_for && !is_worth_it {
             return Ok(Rung::NotHere);
         }
-        match sys::clone_file(self.source.fd, self.dest) {
+        match sys::clone_file(self.source.fd(), self.dest.fd) {
             Ok(()) => {
-                self.copied = self.source.size;
+                self.count_moved(self.source.size());
                 self.method.reflink = Mechanism::Used;
                 Ok(Rung::Copied)
             }
@@ -361,11 +348,11 @@ impl<'a> ContentCopy<'a> {
     /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
     fn time_in_kernel(&mut self, bytes: usize) -> Option<Duration> {
         let started = Instant::now();
-        let copied = sys::copy_range(self.source.fd, None, self.dest, None, bytes).unwrap_or(0);
+        let copied = sys::copy_range(self.source.fd(), None, self.dest.fd, bytes).unwrap_or(0);
         let time = started.elapsed();
         if copied > 0 {
             self.method.offload = Mechanism::Used;
-            self.copied += copied as u64;
+            self.count_moved(copied as u64);
             self.writer.note_copied(copied as u64);
         }
         (copied == bytes).then_some(time)
@@ -373,14 +360,14 @@ impl<'a> ContentCopy<'a> {
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
         // Ask for more than there is: then a short result shows that the end was reached.
-        let (piece, least) = match self.source.size > 2 * PIECE_BYTES as u64 {
+        let (piece, least) = match self.source.size() > 2 * PIECE_BYTES as u64 {
             true => (PIECE_BYTES, 1),
             false => (ALL, PIECE_BYTES),
         };
         loop {
-            match sys::copy_range(self.source.fd, None, self.dest, None, piece) {
+            match sys::copy_range(self.source.fd(), None, self.dest.fd, piece) {
                 // The source became shorter, or the filesystem fails without an error.
-                Ok(0) if self.copied < self.source.size => return Ok(Rung::NotHere),
+                Ok(0) if self.copied < self.source.size() => return Ok(Rung::NotHere),
                 Ok(0) if self.source.reports_true_size() => return Ok(Rung::Copied),
                 Ok(0) => return Ok(Rung::NotHere),
                 Ok(bytes) => {
@@ -388,7 +375,7 @@ impl<'a> ContentCopy<'a> {
                     self.writer.note_copied(bytes as u64);
                     self.count_moved(bytes as u64);
                     // A short result is the end.
-                    let is_all = self.copied == self.source.size && bytes < piece;
+                    let is_all = self.copied == self.source.size() && bytes < piece;
                     if is_all && self.source.reports_true_size() {
                         return Ok(Rung::Copied);
                     }
@@ -405,7 +392,7 @@ impl<'a> ContentCopy<'a> {
     /// Copies the bytes from `start` to `end` by reading them. Returns `false` if the source
     /// ended before.
     fn read_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
-        sys::seek(self.source.fd, SeekFrom::Start(start)).map_err(ContentError::Read)?;
+        sys::seek(self.source.fd(), SeekFrom::Start(start)).map_err(ContentError::Read)?;
         self.writer.skip_to(start);
         Ok(self.read_and_write(end - start)? == end - start)
     }
@@ -440,7 +427,7 @@ impl<'a> ContentCopy<'a> {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
-            let (source, piece) = (self.source.fd, &mut self.buffer[..wanted]);
+            let (source, piece) = (self.source.fd(), &mut self.buffer[..wanted]);
             let read = match &mut self.read_ahead {
                 None => sys::read(source, piece),
                 Some(ahead) => ahead.read(source, self.copied, piece, |it| sys::read(source, it)),
@@ -466,36 +453,37 @@ impl<'a> ContentCopy<'a> {
 mod tests {
     use super::*;
     use std::fs::File;
-    use std::os::fd::AsFd;
 
     /// Copies a file of `size` bytes, and returns what was reported between its pieces.
     fn reported(size: usize, storage: Storage) -> Vec<u64> {
         let dir = tempfile::tempdir().unwrap();
         let [source, dest] = ["s", "d"].map(|name| dir.path().join(name));
         std::fs::write(&source, vec![1; size]).unwrap();
-        let (source, written) = (File::open(source).unwrap(), File::create(&dest).unwrap());
-        let stat = sys::stat_open(&source).unwrap();
-        let from = Source::new(source.as_fd(), &stat, storage);
+        let written = File::create(&dest).unwrap();
+        let fd: Fd = std::os::fd::OwnedFd::from(File::open(source).unwrap()).into();
+        let stat = sys::stat_open(&fd).unwrap();
+        let from = OpenSource { fd, stat, storage };
         let to = Sink {
             fd: written.as_fd(),
             is_file: true,
         };
-        let ways = Ways {
+        let options = CopyOp {
             // A filesystem that can clone would do so.
             reflink: if size > PIECE_BYTES {
                 Reflink::Never
             } else {
                 Reflink::Auto
             },
-            sparse: Sparse::Auto,
+            ..CopyOp::default()
         };
         let mut reported = Vec::new();
         let mut progress = |piece: Piece| {
             reported.push(piece.bytes);
             Next::Piece
         };
-        let moved = ContentCopy::new(from, to, ways, &mut Vec::new(), &mut progress).run();
-        assert_eq!(moved.unwrap().bytes, size as u64);
+        let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut progress).run();
+        let counted: u64 = reported.iter().sum();
+        assert_eq!(moved.unwrap().bytes + counted, size as u64);
         assert!(std::fs::read(dest).unwrap() == vec![1; size]);
         reported
     }

@@ -39,14 +39,14 @@ impl ContentCopy<'_> {
     pub(super) fn copy_around_holes(&mut self) -> Result<Rung, ContentError> {
         let mut position = 0;
         loop {
-            let data = match sys::seek(self.source.fd, SeekFrom::Data(position)) {
+            let data = match sys::seek(self.source.fd(), SeekFrom::Data(position)) {
                 Ok(data) => data,
                 // The kernel found no data up to the end. The source may have grown since then.
                 Err(Errno::NXIO) => {
-                    let Ok(end) = sys::seek(self.source.fd, SeekFrom::End(0)) else {
+                    let Ok(end) = sys::seek(self.source.fd(), SeekFrom::End(0)) else {
                         return self.read_rest(position);
                     };
-                    if sys::seek(self.source.fd, SeekFrom::Data(position)).is_ok() {
+                    if sys::seek(self.source.fd(), SeekFrom::Data(position)).is_ok() {
                         continue;
                     }
                     if position == 0 {
@@ -59,7 +59,7 @@ impl ContentCopy<'_> {
                 Err(_) if position == 0 => return Ok(Rung::NotHere),
                 Err(_) => return self.read_rest(position),
             };
-            let hole = match sys::seek(self.source.fd, SeekFrom::Hole(data)) {
+            let hole = match sys::seek(self.source.fd(), SeekFrom::Hole(data)) {
                 Ok(hole) if hole > data => hole,
                 // The position was data a moment ago.
                 _ => return self.read_rest(data),
@@ -93,7 +93,7 @@ impl ContentCopy<'_> {
 
     /// Copies one run of data. Returns `false` if the source ended before `end`.
     fn copy_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
-        if !self.ways.let_kernel_copy() || self.method.offload == Mechanism::Unsupported {
+        if !self.options.lets_kernel_copy() || self.method.offload == Mechanism::Unsupported {
             return self.read_extent(start, end);
         }
         self.writer.skip_to(start);
@@ -103,7 +103,7 @@ impl ContentCopy<'_> {
             let piece = usize::try_from(end - at).unwrap_or(ALL).min(PIECE_BYTES);
             let mut from = at;
             // The dest's own offset, because a dest that refuses to seek has no other.
-            match sys::copy_range(self.source.fd, Some(&mut from), self.dest, None, piece) {
+            match sys::copy_range(self.source.fd(), Some(&mut from), self.dest.fd, piece) {
                 Ok(0) => return self.read_extent(at, end),
                 Ok(bytes) => {
                     self.method.offload = Mechanism::Used;

@@ -11,9 +11,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use crate::copy::attributes;
+use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::look::OpenSource;
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, Blocking, Fd, Inode, Stat, Storage};
 

@@ -10,16 +10,17 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::alias;
-use super::{Cleared, Guards, OpenDest, clear_dest, unlink_dest};
+use super::overwrite::{Cleared, clear_dest, unlink_dest};
+use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed};
 use crate::copy::attributes;
 use crate::copy::collisions;
+use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::decide::clear::Making;
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
-use crate::copy::large::naming::{self, Naming};
-use crate::copy::look::{self, OpenSource};
+use crate::copy::look;
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
@@ -35,14 +36,9 @@ pub(in crate::copy) fn open<'c>(
     source: &OpenSource,
     naming: Naming,
 ) -> Result<OpenDest<'c>, Failure> {
-    if naming == Naming::Hidden
-        && let Some((file, name)) = naming::try_create_hidden(ctx, entry, &source.stat)
-    {
-        return Ok(OpenDest::hidden(file, name));
-    }
     if naming != Naming::AtOnce
-        && naming::is_large_enough(ctx, &source.stat)
-        && let Some(file) = naming::try_create_unnamed(ctx, entry, &source.stat)
+        && is_large_enough(ctx, &source.stat)
+        && let Some(file) = try_create_unnamed(ctx, entry, &source.stat)
     {
         return Ok(OpenDest::new_file(file, Naming::WhenComplete));
     }
@@ -211,23 +207,21 @@ fn open_replacing<'c>(
     }
     let mode = match is_file {
         true => OWNER_ONLY,
-        false => ctx.policy.creation_mode(source.stat.st_mode),
+        false => source.stat.st_mode,
     };
-    let (fd, name) = naming::create_beside(ctx, entry, mode).map_err(failed)?;
-    let mut dest = OpenDest::new_file(fd, Naming::WhenComplete);
+    let mut dest = create_beside(ctx, entry, mode, Naming::Replacing).map_err(failed)?;
     if is_file {
         let replaced = At {
             symlinks,
             ..entry.dest_at()
         };
         if let Err(error) = attributes::take_over(dest.fd.as_fd(), &present, replaced) {
-            naming::remove_hidden(entry, &name, dest.fd.as_fd());
+            dest.remove_hidden(entry);
             return Err(failed(error.errno()));
         }
         attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
         dest.origin = Origin::Existing;
     }
-    dest.writing.get_or_insert_default().replacing_name = Some(name);
     Ok(Some(dest))
 }
 

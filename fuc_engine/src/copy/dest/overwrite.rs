@@ -1,4 +1,7 @@
-//! Applies the rules for dests that exist. If there are no rules, nothing here runs.
+//! Dests that exist: the only place that decides to rename, unlink or truncate a dest that was there before its copy.
+//!
+//! If there are rules for dests that exist, they are applied first. Otherwise a dest is looked at only after its
+//! creation has failed with `EEXIST`; see [`clear_dest`].
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -9,17 +12,18 @@ use rustix::io::Errno;
 
 use super::alias;
 use super::backup::{self, BackupNumbers};
-use super::unlink_dest;
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::{links_at_dest, obstacle};
+use crate::copy::decide::clear::{
+    Clear, Lookups, Making, RemovalEvent, clear, clear_whatever_the_source, links_at_dest, obstacle,
+};
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::facts::{DestState, Entry, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
-use crate::copy::{collisions, look, make};
-use crate::error::Refusal;
+use crate::copy::{collisions, look, make, mirror};
+use crate::error::{Operation, Refusal};
 use crate::node::Side;
-use crate::observer::{Answer, Question};
+use crate::observer::{Answer, Event, Question};
 use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
@@ -240,4 +244,121 @@ fn probe_times(
     let is_complete = matches!(shown, Ok(Some(shown)) if shown.stored(wanted) == Some(stored));
     let restored = set(if is_complete { wanted } else { stored });
     Ok(shown?.filter(|_| restored == Ok(stored)))
+}
+
+/// The dest after it was cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::copy) enum Cleared {
+    /// Nothing is there now: create the copy.
+    Vacant,
+    /// A file is there that the copy opens, perhaps through a symbolic link, and writes to.
+    Writable(Symlinks),
+    /// The dest is a dangling symbolic link, or has just vanished.
+    LeadsNowhere,
+    /// The dest already is what the copy would be.
+    AlreadyThere,
+    /// Create the copy under another name, and rename it to the dest.
+    ToReplace(RemovalEvent),
+    /// The dest stays, and the caller fails with EEXIST.
+    Kept,
+    /// The dest stays, and the caller fails with EISDIR.
+    KeptDirectory,
+}
+
+/// Decides about the dest that is in the way, and unlinks it if that is the decision.
+/// `source` holds the facts about the source if they are known.
+pub(in crate::copy) fn clear_dest(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    making: Making,
+    source: Option<Facts>,
+) -> Result<Cleared, Failure> {
+    match decide_to_clear(ctx, entry, making, source)? {
+        Some(decision) => apply(ctx, entry, decision),
+        None if making == Making::File => Ok(Cleared::LeadsNowhere),
+        None => Ok(Cleared::Vacant),
+    }
+}
+
+/// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
+/// that is followed or named with a trailing slash.
+pub(in crate::copy) fn decide_to_clear(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    making: Making,
+    source: Option<Facts>,
+) -> Result<Option<Clear>, Failure> {
+    let origin = ctx.dest_directory_origin(entry);
+    let may_be_other_copy = collisions::may_be_other_copy(ctx, entry);
+    let treatment = ctx.treatment(entry);
+    let rules = ctx
+        .policy
+        .clear_rules(entry, treatment, origin, may_be_other_copy);
+    let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
+    let symlinks = match making {
+        Making::File => rules.links_at_dest,
+        _ => Symlinks::NoFollow,
+    };
+    let dest = match look::at_dest(ctx, entry, symlinks) {
+        Ok(dest) => Facts::of(&dest),
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
+            return Ok(Some(if was_vacated {
+                Clear::Keep
+            } else {
+                Clear::Unlink
+            }));
+        }
+        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
+    };
+    if let Some(decision) = clear_whatever_the_source(making, rules, was_vacated, &dest) {
+        return Ok(Some(decision));
+    }
+    let source = match source {
+        Some(source) => source,
+        None => {
+            let stat =
+                look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+            Facts::of(&stat)
+        }
+    };
+    let lookups = Lookups {
+        are_one_entry: &|| look::names_same_entry(entry),
+        one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
+        dest_leads_to_directory: &|| {
+            let treatment = ctx.treatment(entry);
+            dest.kind == FileType::Symlink
+                && ctx.policy.symlinks_of_dest(&source, treatment) == Symlinks::Follow
+                && look::dest_facts(ctx, entry, Symlinks::Follow)
+                    .is_some_and(|target| target.kind == FileType::Directory)
+        },
+    };
+    Ok(Some(clear(making, rules, &source, &dest, &lookups)))
+}
+
+fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleared, Failure> {
+    match decision {
+        Clear::Write(symlinks) => Ok(Cleared::Writable(symlinks)),
+        Clear::Unlink if ctx.policy.options.rules.atomic => {
+            Ok(Cleared::ToReplace(RemovalEvent::Silent))
+        }
+        Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
+        Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
+        Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
+        Clear::Keep => Ok(Cleared::Kept),
+        Clear::KeepDirectory => Ok(Cleared::KeptDirectory),
+        Clear::Refuse(Refusal::DirectoryByNonDirectory) if mirror::make_way(ctx, entry) => {
+            Ok(Cleared::Vacant)
+        }
+        Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
+    }
+}
+
+/// Unlinks the dest, which makes its name vacant.
+pub(super) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+    ctx.changes
+        .unlink(ctx.spot(entry))
+        .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
+    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+    Ok(())
 }

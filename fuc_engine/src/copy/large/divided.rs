@@ -27,13 +27,14 @@ use rustix::io::Errno;
 use super::{DESCRIPTORS, may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
-    ContentError, Moved, Next, Piece, RangeCopy, RangeEnd, Source, extend, takes_any_order,
+    ContentError, Moved, Next, OpenSource, Piece, RangeCopy, RangeEnd, extend, has_holes,
+    takes_any_order,
 };
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
-use crate::copy::dest::OpenDest;
+use crate::copy::dest::{Naming, OpenDest};
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, StoredEntry, Symlinks};
-use crate::copy::look::{OpenSource, SharedSource};
+use crate::copy::look::SharedSource;
 use crate::copy::make::CopyWorker;
 use crate::copy::make::file::{Filled, Filling, label};
 use crate::copy::options::Sparse;
@@ -69,12 +70,19 @@ pub(in crate::copy) struct DividedDest {
     is_short: AtomicBool,
 }
 
+/// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
+pub(in crate::copy) struct Rest {
+    parent: CopyNode,
+    dest: DividedDest,
+    from: u64,
+}
+
 /// Fills a dest that has a hidden name. Breaks with the rest of the content if other engines want a part of it.
 #[cold]
 pub(in crate::copy) fn fill<W: CopyWorker>(
     filling: Filling<'_>,
     worker: &mut W,
-) -> ControlFlow<FilePart, Result<Filled, Failure>> {
+) -> ControlFlow<Rest, Result<Filled, Failure>> {
     let labelled = label(filling.ctx, &filling.dest);
     let mut rest = None;
     let moved = filling.move_content(worker, |worker, piece| {
@@ -85,7 +93,7 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         {
             return Next::Cancel;
         }
-        rest = from.and_then(|from| Rest::begin(&filling, from));
+        rest = from.and_then(|from| Some((try_divide(&filling, from)?, from)));
         match rest {
             Some(_) => Next::Share,
             None => Next::Piece,
@@ -93,56 +101,33 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     });
     ControlFlow::Continue(match (moved, rest) {
         (Ok(moved), None) => filling.finish(moved, labelled),
-        (Ok(moved), Some(rest)) => {
-            return ControlFlow::Break(FilePart::of_rest(filling, rest, moved, labelled));
+        (Ok(moved), Some((parent, from))) => {
+            let dest = DividedDest::new(filling, moved, labelled);
+            return ControlFlow::Break(Rest { parent, dest, from });
         }
         (Err(error), _) => filling.abandon(error),
     })
 }
 
-/// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
-struct Rest {
-    parent: CopyNode,
-    source: SharedSource,
-    hidden_name: Box<CStr>,
-    dest_inode: u64,
-    from: u64,
-}
-
-impl Rest {
-    /// Returns the rest of the content, if other engines may have a part of it.
-    #[cold]
-    fn begin(filling: &Filling<'_>, from: u64) -> Option<Self> {
-        let Filling {
-            ctx,
-            entry,
-            source,
-            dest,
-        } = filling;
-        // Without one, other engines cannot open it.
-        let hidden_name = dest.hidden_name()?;
-        let size = source.stat.st_size as u64;
-        let may_begin = middle(from..size).is_some()
-            && may_be_divided(ctx, entry, source)
-            && takes_any_order(dest.fd.as_fd(), size)
-            && ctx.descriptors.lend(DESCRIPTORS);
-        if !may_begin {
-            return None;
-        }
-        let rest = source.duplicate().and_then(|source| {
-            Ok(Self {
-                parent: parent_of(entry)?,
-                source: source.into(),
-                hidden_name: hidden_name.into(),
-                dest_inode: sys::stat_open(&dest.fd)?.st_ino,
-                from,
-            })
-        });
-        if rest.is_err() {
-            ctx.descriptors.take_back(DESCRIPTORS);
-        }
-        rest.ok()
+/// Lends descriptors to the content behind `from`, if other engines may have a part of it. Returns the directory of the
+/// file.
+#[cold]
+fn try_divide(filling: &Filling<'_>, from: u64) -> Option<CopyNode> {
+    let Filling {
+        ctx,
+        entry,
+        source,
+        dest,
+    } = filling;
+    let size = source.stat.st_size as u64;
+    let may_divide = middle(from..size).is_some()
+        && may_be_divided(ctx, entry, source)
+        && takes_any_order(dest.fd.as_fd(), size);
+    if !may_divide {
+        return None;
     }
+    let parent = parent_of(entry).ok()?;
+    ctx.descriptors.lend(DESCRIPTORS).then_some(parent)
 }
 
 /// Returns the directory of a file.
@@ -170,42 +155,15 @@ pub(in crate::copy) struct FilePart {
 
 impl FilePart {
     /// Makes a part of the rest of a file.
-    fn of_rest(
-        filling: Filling<'_>,
-        rest: Rest,
-        moved: Moved,
-        labelled: Result<(), AttributeError>,
-    ) -> Self {
-        let Filling {
-            ctx, entry, dest, ..
-        } = filling;
-        let Rest {
-            parent,
-            source,
-            hidden_name,
-            dest_inode,
-            from,
-        } = rest;
-        // If this fails, other engines cannot open it, and give their parts back.
-        let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
-        let dest = DividedDest {
-            fd: dest.fd.into(),
-            hidden_name,
-            inode: dest_inode,
-            moved,
-            labelled,
-            failure: OnceLock::new(),
-            is_short: AtomicBool::new(false),
-        };
-        let entry = StoredEntry::of(entry);
+    pub(in crate::copy) fn of_rest(entry: &Entry<'_>, source: OpenSource, rest: Rest) -> Self {
         Self {
             file: Arc::new(DividedFile {
-                entry,
-                parent,
-                source,
-                dest,
+                entry: StoredEntry::of(entry),
+                parent: rest.parent,
+                source: source.into(),
+                dest: rest.dest,
             }),
-            content: from..u64::MAX,
+            content: rest.from..u64::MAX,
             stays: false,
         }
     }
@@ -365,7 +323,7 @@ impl Files<'_> {
 
 /// Returns `true` if the source has holes that the dest gets, too.
 fn keeps_holes(ctx: &Context<'_>, source: &Stat) -> bool {
-    Source::has_holes(source) && ctx.policy.options.sparse != Sparse::Never
+    has_holes(source) && ctx.policy.options.sparse != Sparse::Never
 }
 
 /// Copies a part of a file that another engine has divided. Gives halves of it to other workers by `give`, so that
@@ -443,6 +401,24 @@ pub(in crate::copy) fn take_back(ctx: &Context<'_>) {
 }
 
 impl DividedDest {
+    fn new(filling: Filling<'_>, moved: Moved, labelled: Result<(), AttributeError>) -> Self {
+        let Filling {
+            ctx, source, dest, ..
+        } = filling;
+        // If one of these fails, other engines cannot open it, and give their parts back.
+        let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
+        let inode = sys::stat_open(&dest.fd).map_or(0, |stat| stat.st_ino);
+        Self {
+            hidden_name: dest.hidden_name().unwrap_or_default().into(),
+            fd: dest.fd.into(),
+            inode,
+            moved,
+            labelled,
+            failure: OnceLock::new(),
+            is_short: AtomicBool::new(false),
+        }
+    }
+
     /// Completes the dest after all parts were copied. Removes it if the copy was cancelled. After an error, leaves the
     /// content that was moved before, as cp does.
     pub(in crate::copy) fn finish(
@@ -453,7 +429,7 @@ impl DividedDest {
     ) -> Result<Filled, Failure> {
         let fd = ctx.descriptors.take(self.fd);
         let fd = fd.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
-        let dest = OpenDest::hidden(fd, self.hidden_name);
+        let dest = OpenDest::beside(fd, Naming::Hidden, self.hidden_name);
         let settled = match self.failure.into_inner() {
             None if ctx.report.must_stop() => Err(ContentError::Cancelled),
             None => settle_size(source, dest.fd.as_fd(), self.is_short.into_inner()),

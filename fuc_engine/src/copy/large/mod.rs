@@ -8,7 +8,6 @@
 //!             └────── waits ◀── the next one ────────────────────────────────────────────┘
 //! ```
 //!
-//! - [`naming`]: dests that get their names when they are complete.
 //! - [`divided`]: a file of which several engines copy parts.
 //!
 //! `run/large` leads a file along this way. These are the sizes from which a file is treated differently:
@@ -41,10 +40,10 @@ use std::sync::{Mutex, OnceLock};
 
 use rustix::io::Errno;
 
-use super::content::Ways;
+use super::content::OpenSource;
 use super::context::Context;
 use super::facts::{Entry, StoredEntry, Symlinks};
-use super::look::{OpenSource, SharedSource};
+use super::look::SharedSource;
 use super::options::{Reflink, Sparse};
 use crate::node::Side;
 use crate::operand;
@@ -52,7 +51,6 @@ use crate::sync::lock;
 use crate::sys::{self, Device, Fd, Stat, Storage};
 
 pub(super) mod divided;
-pub(super) mod naming;
 
 /// Size from which a file is a task of its own.
 pub(super) const TASK_FROM: u64 = 4 << 20;
@@ -298,7 +296,7 @@ pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno>
 /// its server, that copies.
 pub(super) fn may_be_divided(ctx: &Context<'_>, entry: &Entry<'_>, source: &OpenSource) -> bool {
     let options = ctx.policy.options;
-    let kernel_copies = Ways::new(options).let_kernel_copy() && source.storage == Storage::Native;
+    let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
     // Zeros in several parts would have to be found together.
     options.sparse != Sparse::Always
         && !kernel_copies

@@ -22,17 +22,16 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Role, Times, Transfer};
-use crate::copy::content::{ContentCopy, ContentError, Moved, Next, Piece, Sink, Source, Ways};
+use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::{DestAcl, Origin};
 use crate::copy::dest::open::is_behind_link;
 use crate::copy::dest::overwrite;
-use crate::copy::dest::{OpenDest, clear_dest};
+use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
-use crate::copy::large::naming::{self, Naming};
-use crate::copy::look::{self, OpenSource};
+use crate::copy::look;
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -113,7 +112,7 @@ fn open(
     })?;
     let stat = sys::stat_open(&fd)?;
     let storage = match sys::file_type(&stat) {
-        FileType::RegularFile => scratch.storage(&stat, fd.as_fd()),
+        FileType::RegularFile => scratch.storage(stat.st_dev, fd.as_fd()),
         _ => Storage::Other,
     };
     Ok(OpenSource { fd, stat, storage })
@@ -134,7 +133,9 @@ pub(in crate::copy) fn try_copy_empty(
         && stat.st_size == 0
         && !ctx.policy.has_other_names(entry, &stat)
         && look::is_on_filesystem_of_directory(entry, &stat)
-        && scratch.storage(&stat, entry.source_dir).reports_true_size();
+        && scratch
+            .storage(stat.st_dev, entry.source_dir)
+            .reports_true_size();
     scratch.expects_empty = is_empty;
     if !is_empty || !ctx.policy.may_read(&stat) {
         return false;
@@ -241,7 +242,7 @@ impl<'f> Filling<'f> {
         Ok(moved)
     }
 
-    /// Moves the content, and calls `after_piece` between the pieces. Returns only the bytes that it has not got.
+    /// Moves the content, and calls `after_piece` between the pieces.
     #[inline(always)]
     pub(in crate::copy) fn move_content<W: CopyWorker>(
         &self,
@@ -249,24 +250,15 @@ impl<'f> Filling<'f> {
         mut after_piece: impl FnMut(&mut W, Piece) -> Next,
     ) -> Result<Moved, ContentError> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
-        let OpenSource { fd, stat, storage } = self.source;
-        let source = Source::new(fd.as_fd(), stat, *storage);
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
         };
-        let ways = Ways::new(self.ctx.policy.options);
-        let mut counted = 0;
-        let mut after = |piece: Piece| {
-            counted += piece.bytes;
-            after_piece(worker, piece)
-        };
-        let moved = ContentCopy::new(source, sink, ways, &mut buffer, &mut after).run();
+        let mut after = |piece| after_piece(worker, piece);
+        let options = self.ctx.policy.options;
+        let moved = ContentCopy::new(self.source, sink, options, &mut buffer, &mut after).run();
         worker.scratch().buffer = buffer;
-        moved.map(|moved| Moved {
-            bytes: moved.bytes.saturating_sub(counted),
-            ..moved
-        })
+        moved
     }
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
@@ -283,8 +275,11 @@ impl<'f> Filling<'f> {
                 .file_complete(self.dest.fd.as_fd())
                 .map_err(|errno| self.not_synced(errno))?;
         }
-        if self.dest.naming == Naming::WhenComplete && !self.give_name()? {
-            return Ok(Filled::Nameless);
+        if self.dest.naming != Naming::AtOnce {
+            let named = self.dest.give_name(ctx, entry);
+            if !named.map_err(|errno| diagnose::file_creation(ctx, entry, errno))? {
+                return Ok(Filled::Nameless);
+            }
         }
         let OpenDest {
             fd,
@@ -328,20 +323,6 @@ impl<'f> Filling<'f> {
         transfer.run(policy)
     }
 
-    /// Gives a dest the name that it should get when it is complete. Returns `false` if that is not possible.
-    fn give_name(&self) -> Result<bool, Failure> {
-        let Self {
-            ctx, entry, dest, ..
-        } = self;
-        let file = dest.fd.as_fd();
-        if let Some(name) = dest.replacing_name() {
-            let replaced = naming::replace(entry, name, file);
-            replaced.map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
-            return Ok(true);
-        }
-        Ok(naming::give_name(ctx, entry, file, dest.hidden_name()))
-    }
-
     /// Marks a dest that the kernel could not write to the disk, and returns the failure.
     #[cold]
     fn not_synced(&self, errno: Errno) -> Failure {
@@ -372,7 +353,7 @@ impl<'f> Filling<'f> {
                 if is_new && !is_behind_link(ctx, entry) {
                     let _ = sys::unlink(entry.dest_dir, entry.dest_name);
                 }
-                self.remove_hidden();
+                dest.remove_hidden(entry);
                 ctx.dest_error(entry, Operation::Clone, errno)
                     .with_other(Side::Source, ctx.path(entry, Side::Source))
             }
@@ -394,8 +375,8 @@ impl<'f> Filling<'f> {
         let Self {
             ctx, entry, dest, ..
         } = self;
-        if dest.naming == Naming::WhenComplete {
-            self.remove_hidden();
+        if dest.naming != Naming::AtOnce {
+            dest.remove_hidden(entry);
             ctx.report.discarded();
             return Ok(());
         }
@@ -415,24 +396,17 @@ impl<'f> Filling<'f> {
         Ok(())
     }
 
-    /// Removes the name that a dest has until it is complete.
-    fn remove_hidden(&self) {
-        let dest = &self.dest;
-        if let Some(name) = dest.hidden_name().or_else(|| dest.replacing_name()) {
-            naming::remove_hidden(self.entry, name, dest.fd.as_fd());
-        }
-    }
-
     /// Leaves the content that was moved before an error at the dest, as cp does. A dest that would have been replaced
     /// stays as it is.
     fn keep_incomplete(&self) {
-        if self.dest.replacing_name().is_some() {
-            return self.remove_hidden();
+        let dest = &self.dest;
+        if dest.naming == Naming::Replacing {
+            return dest.remove_hidden(self.entry);
         }
         self.mark_incomplete();
-        if self.dest.naming == Naming::WhenComplete {
+        if dest.naming != Naming::AtOnce {
             // If this fails, the dest has no content. The error to report is that of moving it.
-            let _ = self.give_name();
+            let _ = dest.give_name(self.ctx, self.entry);
         }
     }
 

@@ -19,7 +19,7 @@ use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::backup::BackupNumbers;
-use super::dest::{Cleared, clear_dest, decide};
+use super::dest::{Cleared, clear_dest, decide_to_clear};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
 use super::{diagnose, look};
@@ -60,15 +60,9 @@ pub(super) struct LinkedTo {
 }
 
 impl CopyScratch {
-    /// Returns the storage of the filesystem of `file`, whose stat is given.
-    #[inline]
-    pub(super) fn storage(&mut self, stat: &Stat, file: BorrowedFd<'_>) -> Storage {
-        self.storage_of_device(stat.st_dev, file)
-    }
-
     /// Returns the storage of the filesystem with this device number, on which `file` is.
     #[inline]
-    pub(super) fn storage_of_device(&mut self, device: u64, file: BorrowedFd<'_>) -> Storage {
+    pub(super) fn storage(&mut self, device: u64, file: BorrowedFd<'_>) -> Storage {
         match self.storage {
             Some((known, storage)) if known == device => storage,
             _ => {
@@ -324,7 +318,7 @@ pub(super) fn make_link(
 /// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in
 /// the way is reported first.
 fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
-    match decide(ctx, entry, Making::Link(LinkKind::Symbolic), None)? {
+    match decide_to_clear(ctx, entry, Making::Link(LinkKind::Symbolic), None)? {
         Some(Clear::AlreadyThere) => Ok(Created::AlreadyThere),
         Some(Clear::Refuse(refusal)) => Err(ctx.refused(entry, refusal)),
         _ => {

@@ -5,15 +5,15 @@ use std::os::fd::AsFd;
 
 use super::tasks::{CopyTask, resume, with_entry};
 use super::{CopyRun, EntryCopy, Processed};
+use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::open;
+use crate::copy::dest::{self, Naming, OpenDest};
 use crate::copy::diagnose;
 use crate::copy::facts::{CopyNode, DestState, Entry, StoredEntry, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
-use crate::copy::large::naming::Naming;
 use crate::copy::large::{LargeFile, Needs, has_much_content, may_be_divided, may_come_later};
-use crate::copy::look::{OpenSource, SharedSource};
+use crate::copy::look::SharedSource;
 use crate::copy::make::file::Filling;
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::Operation;
@@ -79,7 +79,7 @@ pub(super) fn copy<'a>(
         ctx.report.offer_directory(directory);
     }
     resume(run, entry, worker, |copy| match source {
-        Some(source) => copy_content(copy, &take(ctx, copy.entry, source)?).map(drop),
+        Some(source) => copy_content(copy, take(ctx, copy.entry, source)?).map(drop),
         None => match copy.look()? {
             ControlFlow::Continue(source) => copy.decide(&source).map(drop),
             ControlFlow::Break(_) => Ok(()),
@@ -128,40 +128,48 @@ pub(super) fn check_room(
     }
 }
 
-/// Copies the content if there is room. Other engines may copy parts of it: if they want one, queues the rest as the next
-/// task.
+/// Copies the content if there is room. Other engines may copy parts of it.
 #[cold]
 pub(super) fn copy_content(
     copy: &mut EntryCopy<'_, '_, '_, '_>,
-    source: &OpenSource,
+    source: OpenSource,
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
     let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
-    let naming = match run.stealing.is_some() && may_be_divided(ctx, entry, source) {
-        true => Naming::Hidden,
-        false => Naming::WhenComplete,
-    };
-    let dest = open::open(ctx, entry, source, naming)?;
-    if dest.hidden_name().is_none() {
-        copy.fill_open(source, dest)?;
-        return Ok(Processed::Handled);
+    if run.stealing.is_some()
+        && may_be_divided(ctx, entry, &source)
+        && let Some(dest) = dest::try_create_hidden(ctx, entry, &source.stat)
+    {
+        return copy_together(copy, source, dest);
     }
+    copy.fill(&source, Naming::WhenComplete)?;
+    Ok(Processed::Handled)
+}
+
+/// Copies the content until other engines want a part of the rest, which is the next task. The source has no other names.
+fn copy_together(
+    copy: &mut EntryCopy<'_, '_, '_, '_>,
+    source: OpenSource,
+    dest: OpenDest<'_>,
+) -> Result<Processed, Failure> {
+    let EntryCopy { run, entry, .. } = *copy;
     let filling = Filling {
-        ctx,
+        ctx: &run.ctx,
         entry,
-        source,
+        source: &source,
         dest,
     };
     match divided::fill(filling, copy.worker) {
         ControlFlow::Break(rest) => {
             run.room.hold(Needs::of(&source.stat));
-            let task = Task::Own(CopyTask::Part(rest));
+            let part = FilePart::of_rest(entry, source, rest);
+            let task = Task::Own(CopyTask::Part(part));
             copy.worker.push(task, When::Next);
             Ok(Processed::QueuedLarge)
         }
         ControlFlow::Continue(filled) => {
-            copy.note_filled(source, filled, None)?;
+            copy.note_filled(&source, filled, None)?;
             Ok(Processed::Handled)
         }
     }

@@ -5,15 +5,11 @@
 
 use super::tasks::CopyTask;
 use super::{EntryCopy, verifying};
-use crate::copy::content::{Moved, PIECE_BYTES};
+use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::RemovalEvent;
-use crate::copy::dest::Cleared;
-use crate::copy::dest::backup;
-use crate::copy::dest::{OpenDest, open};
+use crate::copy::dest::{Cleared, Naming, backup, open};
 use crate::copy::facts::{DestState, FileId};
-use crate::copy::large::naming::Naming;
-use crate::copy::look::OpenSource;
 use crate::copy::make::Created;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
@@ -179,19 +175,9 @@ impl EntryCopy<'_, '_, '_, '_> {
         source: &OpenSource,
         naming: Naming,
     ) -> Result<Option<FileId>, Failure> {
-        let dest = open::open(&self.run.ctx, self.entry, source, naming)?;
-        self.fill_open(source, dest)
-    }
-
-    /// Copies the content to a dest that is open.
-    #[inline(always)]
-    pub(super) fn fill_open(
-        &mut self,
-        source: &OpenSource,
-        dest: OpenDest<'_>,
-    ) -> Result<Option<FileId>, Failure> {
         let Self { run, entry, .. } = *self;
         let ctx = &run.ctx;
+        let dest = open::open(ctx, entry, source, naming)?;
         let mut written = None;
         if ctx.policy.has_other_names(entry, &source.stat) {
             let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));

@@ -22,14 +22,14 @@ use rustix::io::Errno;
 
 use super::making::Adopted;
 use super::{EntryCopy, Processed, durable, large, verifying};
+use crate::copy::content::OpenSource;
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::backup;
 use crate::copy::dest::overwrite::{self, Unreplaced};
+use crate::copy::dest::{Naming, backup};
 use crate::copy::facts::{DestState, Entry, Symlinks};
 use crate::copy::large::TASK_FROM;
-use crate::copy::large::naming::Naming;
-use crate::copy::look::{self, OpenSource};
+use crate::copy::look;
 use crate::copy::make::{self, Created, file};
 use crate::copy::mirror;
 use crate::copy::options::{LinkKind, Replace};
@@ -313,7 +313,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         }
         let stat = source.stat;
         match large::try_queue(self, &stat, Some(source)) {
-            ControlFlow::Continue(Some(source)) => large::copy_content(self, &source),
+            ControlFlow::Continue(Some(source)) => large::copy_content(self, source),
             _ => Ok(Processed::QueuedLarge),
         }
     }
@@ -324,7 +324,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         dir.and_then(DirSlot::identity).is_none_or(|directory| {
             let device = sys::device_of(directory.file());
             let scratch = &mut self.worker.scratch.own;
-            scratch.storage_of_device(device, self.entry.source_dir) == Storage::Server
+            scratch.storage(device, self.entry.source_dir) == Storage::Server
         })
     }
 }
