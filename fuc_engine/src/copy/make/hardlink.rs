@@ -24,45 +24,28 @@ use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 
-use super::{CopyScratch, Created, LinkedTo};
+use super::{CopyScratch, Created, LinkedTo, create_or_replace};
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
-use crate::copy::dest::{Cleared, clear_dest};
+use crate::copy::dest::Cleared;
 use crate::copy::facts::{CopyNode, Entry, FileId, FileTime, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
 use crate::node::Side;
-use crate::observer::Event;
 use crate::sync::lock;
 use crate::sys::{self, At, Fd, Stat};
 
-/// The name of a dest. It holds an `Arc` of its node, but is not counted as a use of the node, so
+/// The first copy of a source. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.
 #[derive(Clone)]
-struct DestName {
+pub(in crate::copy) struct FirstCopy {
     /// `None` for an operand.
     node: Option<CopyNode>,
     name: Box<CStr>,
     operand: u32,
-}
-
-impl DestName {
-    fn of(entry: &Entry<'_>) -> Self {
-        Self {
-            node: entry.node.map(Arc::clone),
-            name: entry.dest_name.into(),
-            operand: entry.operand,
-        }
-    }
-}
-
-/// The first copy of a source.
-#[derive(Clone)]
-pub(in crate::copy) struct FirstCopy {
-    name: DestName,
     /// The file that has the name.
     pub(in crate::copy) itself: SeenFile,
     /// The file that was written, if the name is a symbolic link to it.
@@ -273,7 +256,9 @@ pub(in crate::copy) fn find_copy(
         (Err(_), Some(written)) => (SeenFile::unseen(written), None),
     };
     Ok(FirstCopy {
-        name: DestName::of(entry),
+        node: entry.node.map(Arc::clone),
+        name: entry.dest_name.into(),
+        operand: entry.operand,
         itself,
         behind_link,
     })
@@ -345,12 +330,11 @@ fn make(
     link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
     let (symlinks, file) = first.link_target(entry.symlinks);
-    let spot = ctx.spot(entry);
     let new = New::LinkToCopy(entry.source_at(), file.id);
-    let mut attempt = |link_name: &CStr| {
-        ctx.changes.create(spot, new, || {
-            at_first(ctx, &first.name, scratch, |dir| {
-                let name = &first.name.name;
+    let create = |link_name: &CStr| {
+        ctx.changes.create(ctx.spot(entry), new, || {
+            at_first(ctx, first, scratch, |dir| {
+                let name = &first.name;
                 let first = At {
                     dir,
                     name,
@@ -360,32 +344,18 @@ fn make(
             })
         })
     };
-    let mut linked = attempt(entry.dest_name);
-    if linked == Err(Errno::EXIST) {
-        let clear = || clear_dest(ctx, entry, Making::LinkToCopy(file.id), None);
-        match cleared.map_or_else(clear, Ok)? {
-            Cleared::ToReplace(_) => {
-                linked = ctx.changes.replace(spot, attempt);
-                if linked.is_ok() {
-                    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
-                }
-            }
-            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
-            Cleared::Vacant => linked = attempt(entry.dest_name),
-            Cleared::KeptDirectory => linked = Err(Errno::ISDIR),
-            _ => {}
-        }
-    }
-    match linked {
-        Ok(()) => Ok(Created::Yes),
-        Err(errno) => Err(not_linked(ctx, entry, &first.name, errno)),
-    }
+    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), cleared, create)?;
+    made.map_err(|errno| {
+        let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
+        let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
+        Failure::making(error.with_other(Side::Dest, first))
+    })
 }
 
 /// Runs `call` on the directory of the first copy.
 fn at_first(
     ctx: &Context<'_>,
-    first: &DestName,
+    first: &FirstCopy,
     scratch: &mut CopyScratch,
     call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
@@ -417,12 +387,6 @@ fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: Fd, scratch: &mut Cop
     }
 }
 
-fn not_linked(ctx: &Context<'_>, entry: &Entry<'_>, first: &DestName, errno: Errno) -> Failure {
-    let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
-    let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
-    Failure::making(error.with_other(Side::Dest, first))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -450,7 +414,9 @@ mod tests {
 
     fn first() -> FirstCopy {
         FirstCopy {
-            name: DestName::of(&entry()),
+            node: None,
+            name: c"dest".into(),
+            operand: 0,
             itself: SeenFile::unseen(FileId {
                 device: 0,
                 inode: 7,

@@ -96,49 +96,45 @@ pub(super) enum Created {
 }
 
 /// Creates a copy that has no content by `create`, which gets its name. Something else at the dest is removed first, or
-/// replaced.
+/// replaced, unless it was `cleared` before. Returns an errno if the copy could not be created.
 fn create_or_replace(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
-    operation: Operation,
-    create: impl Fn(&CStr) -> Result<(), Errno>,
-) -> Result<Created, Failure> {
+    cleared: Option<Cleared>,
+    mut create: impl FnMut(&CStr) -> Result<(), Errno>,
+) -> Result<Result<Created, Errno>, Failure> {
     let name = entry.dest_name;
-    let created = match create(name) {
-        Err(Errno::EXIST) => match clear_dest(ctx, entry, making, None)? {
-            Cleared::Vacant => match create(name) {
-                // As cp, rename to a dangling link that is named with a trailing slash.
-                Err(Errno::EXIST)
-                    if ctx.policy.options.force
-                        && making != Making::Special
-                        && name.to_bytes().ends_with(b"/") =>
-                {
-                    ctx.changes.replace(ctx.spot(entry), create)
-                }
-                created => created,
-            },
-            Cleared::AlreadyThere => return Ok(Created::AlreadyThere),
-            Cleared::ToReplace(removal) => {
-                let replaced = ctx.changes.replace(ctx.spot(entry), create);
-                replaced.inspect(|()| {
-                    if removal == RemovalEvent::Reported {
-                        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
-                    }
-                })
-            }
-            Cleared::KeptDirectory => Err(Errno::ISDIR),
-            _ => Err(Errno::EXIST),
-        },
-        // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
-        Err(_) if operation == Operation::CreateFifo => create(name),
-        created => created,
-    };
-    match (created, making) {
-        (Ok(()), _) => Ok(Created::Yes),
-        (Err(errno), Making::Link(_)) => Err(diagnose::linking(ctx, entry, operation, errno)),
-        (Err(errno), _) => Err(diagnose::creation(ctx, entry, operation, errno)),
+    let created = create(name);
+    if created != Err(Errno::EXIST) {
+        return Ok(created.map(|()| Created::Yes));
     }
+    let clear = || clear_dest(ctx, entry, making, None);
+    let created = match cleared.map_or_else(clear, Ok)? {
+        Cleared::Vacant => match create(name) {
+            // As cp, rename to a dangling link that is named with a trailing slash.
+            Err(Errno::EXIST)
+                if ctx.policy.options.force
+                    && making != Making::Special
+                    && name.to_bytes().ends_with(b"/") =>
+            {
+                ctx.changes.replace(ctx.spot(entry), create)
+            }
+            created => created,
+        },
+        Cleared::AlreadyThere => return Ok(Ok(Created::AlreadyThere)),
+        Cleared::ToReplace(removal) => {
+            let replaced = ctx.changes.replace(ctx.spot(entry), create);
+            replaced.inspect(|()| {
+                if removal == RemovalEvent::Reported {
+                    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+                }
+            })
+        }
+        Cleared::KeptDirectory => Err(Errno::ISDIR),
+        _ => Err(Errno::EXIST),
+    };
+    Ok(created.map(|()| Created::Yes))
 }
 
 /// Gives a new dest without content the attributes of its source.
@@ -223,13 +219,8 @@ fn create_symlink(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result
             sys::create_symlink(target, entry.dest_dir, name)
         })
     };
-    create_or_replace(
-        ctx,
-        entry,
-        Making::Symlink,
-        Operation::CreateSymlink,
-        create,
-    )
+    create_or_replace(ctx, entry, Making::Symlink, None, create)?
+        .map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateSymlink, errno))
 }
 
 /// Makes a copy of a FIFO, socket or device that was seen as `source`. It is never read or written.
@@ -269,11 +260,19 @@ fn create_special(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result
         }
         _ => New::Copy(entry.source_at()),
     };
-    create_or_replace(ctx, entry, Making::Special, operation, |name| {
+    let create = |name: &CStr| {
         ctx.changes.create(ctx.spot(entry), new, || {
             sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
         })
-    })
+    };
+    let created = match create_or_replace(ctx, entry, Making::Special, None, create)? {
+        // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
+        Err(errno) if kind == FileType::Fifo && errno != Errno::EXIST => {
+            create(entry.dest_name).map(|()| Created::Yes)
+        }
+        created => created,
+    };
+    created.map_err(|errno| diagnose::creation(ctx, entry, operation, errno))
 }
 
 /// Makes a link instead of a copy of a source that is not a directory.
@@ -300,7 +299,8 @@ pub(super) fn make_link(
             None => sys::create_hard_link(source, entry.dest_dir, name),
         })
     };
-    let created = create_or_replace(ctx, entry, Making::Link(kind), operation, create)?;
+    let created = create_or_replace(ctx, entry, Making::Link(kind), None, create)?;
+    let created = created.map_err(|errno| diagnose::linking(ctx, entry, operation, errno))?;
     if created == Created::AlreadyThere {
         return Ok(Created::AlreadyThere);
     }
