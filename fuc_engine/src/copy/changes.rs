@@ -12,7 +12,6 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::content::{ContentError, Moved};
@@ -23,7 +22,7 @@ use super::policy::Policy;
 use crate::execution::Execution;
 use crate::observer::CopyMethod;
 use crate::operand;
-use crate::sys::{self, At, Blocking, Device, Fd, Stat};
+use crate::sys::{self, At, Blocking, Fd, Stat};
 
 mod plan;
 
@@ -69,10 +68,8 @@ pub(super) enum New<'a> {
     Directory(Option<Stat>),
     /// A copy of this source, which is a regular file or is read.
     File(At<'a>),
-    /// A copy of this symbolic link, FIFO or socket.
+    /// A copy of this symbolic link or special file.
     Copy(At<'a>),
-    /// A copy of a device of this type and number.
-    Device(At<'a>, FileType, Device),
     /// Another name of this source.
     HardLink(At<'a>),
     /// A symbolic link to this source.

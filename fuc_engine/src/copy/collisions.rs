@@ -297,11 +297,7 @@ impl UsedNames {
                 Sameness::Distinct => {}
             }
         }
-        match look::at_dest(ctx, entry, symlinks) {
-            Ok(_) | Err(Errno::NOENT) => {}
-            Err(Errno::LOOP) if ctx.policy.options.force => {}
-            Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
-        }
+        look::present(ctx, entry, symlinks)?;
         Err(just_created(ctx, entry, source))
     }
 

@@ -130,11 +130,8 @@ pub(super) fn reading(
     let symlinks = source.map_or(Symlinks::NoFollow, |source| {
         ctx.policy.symlinks_of_dest(&source, treatment)
     });
-    match look::at_dest(ctx, entry, symlinks) {
-        Ok(_) | Err(Errno::NOENT) => {}
-        // The link is unlinked.
-        Err(Errno::LOOP) if ctx.policy.options.force => {}
-        Err(unseen) => return ctx.dest_stat_failure(entry, unseen),
+    if let Err(unseen) = look::present(ctx, entry, symlinks) {
+        return unseen;
     }
     let dest = look::dest_facts(ctx, entry, Symlinks::Follow);
     let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::content::OpenSource;
-use super::context::Context;
+use super::context::{Context, Failure};
 use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::descriptors::Descriptors;
@@ -32,6 +32,21 @@ pub(super) fn at_dest(
     symlinks: Symlinks,
 ) -> Result<Stat, Errno> {
     ctx.changes.look(ctx.spot(entry), symlinks)
+}
+
+/// Does the same as [`at_dest`]. Returns `None` if nothing is there, or a link to itself that will be unlinked.
+pub(super) fn present(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    symlinks: Symlinks,
+) -> Result<Option<Stat>, Failure> {
+    match at_dest(ctx, entry, symlinks) {
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::LOOP) if ctx.policy.options.force => Ok(None),
+        seen => seen
+            .map(Some)
+            .map_err(|errno| ctx.dest_stat_failure(entry, errno)),
+    }
 }
 
 /// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.

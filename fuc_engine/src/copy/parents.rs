@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, PathOnly, Role};
+use super::attributes::{self, PathOnly};
 use super::changes::{DestPath, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
@@ -255,7 +255,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     let source = PathOnly::find(source).map_err(failed(Operation::Stat))?;
     let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
-    let set = attributes::transfer(policy, &source, &dest, parent.origin, acl, Role::Parent);
+    let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(parent.step.operand, set, || parent.step.path(ctx))
 }

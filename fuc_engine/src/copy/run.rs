@@ -18,7 +18,7 @@
 //! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -28,6 +28,7 @@ use verifying::Unverified;
 
 use super::changes::Changes;
 use super::collisions::UsedNames;
+use super::content::Next;
 use super::context::{Context, Failure};
 use super::deletions::Deletions;
 use super::dest::backup;
@@ -290,16 +291,15 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         &mut self.scratch.own
     }
 
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()> {
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> Next {
         self.scratch.tally.summary.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
         report.throttle_bytes(bytes);
         self.checkpoint();
-        if report.must_stop() {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
+        match report.must_stop() {
+            true => Next::Cancel,
+            false => Next::Piece,
         }
     }
 

@@ -25,7 +25,7 @@ use super::context::RemoveContext;
 use super::lock::Lock;
 use super::node::{Name, RemoveNode, RemovePlace};
 use crate::node::Side;
-use crate::sys::{self, Blocking, Fd, FileId, Symlinks};
+use crate::sys::{self, At, Blocking, Fd, FileId, Symlinks};
 
 /// A name is tried again at most this many times, because it may have a lock of each kind.
 const MOST_ATTEMPTS: usize = 3;
@@ -148,12 +148,16 @@ fn call_unlocked<T>(
 
 /// Clears the attributes of an entry. Other types than these have none, and to open them could have side effects.
 fn unlock_entry(dir: BorrowedFd<'_>, name: &CStr) -> Result<(Fd, IFlags), Errno> {
-    let seen = sys::stat(dir, name, Symlinks::NoFollow)?;
+    let symlinks = Symlinks::NoFollow;
+    let seen = sys::stat(dir, name, symlinks)?;
+    let at = At {
+        dir,
+        name,
+        symlinks,
+    };
     let file = match sys::file_type(&seen) {
-        FileType::Directory => sys::open_directory(dir, name, Symlinks::NoFollow)?,
-        FileType::RegularFile => {
-            sys::open_source(dir, name, Symlinks::NoFollow, Blocking::OnlyForLease)?
-        }
+        FileType::Directory => sys::open_directory(dir, name, symlinks)?,
+        FileType::RegularFile => sys::open_source(at, Blocking::OnlyForLease)?,
         _ => return Err(Errno::PERM),
     };
     if FileId::of(&sys::stat_open(&file)?) != FileId::of(&seen) {

@@ -109,13 +109,14 @@ pub(crate) fn check_linking(at: At<'_>, stat: &Stat) -> Result<(), Errno> {
     }
 }
 
-/// Fails with `EPERM` if this process may not create a device. Every process may create the one that
+/// Fails with `EPERM` if this process may not create a device. Every process may create other files, and the one that
 /// stands for a removed file on an overlay.
-pub(crate) fn check_making_device(kind: FileType, number: Dev) -> Result<(), Errno> {
+pub(crate) fn check_making_node(kind: FileType, number: Dev) -> Result<(), Errno> {
+    let is_device = matches!(kind, FileType::CharacterDevice | FileType::BlockDevice);
     let is_whiteout = kind == FileType::CharacterDevice && number == 0;
     let may_make =
         || capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::MKNOD));
-    match is_whiteout || may_make() {
+    match !is_device || is_whiteout || may_make() {
         true => Ok(()),
         false => Err(Errno::PERM),
     }

@@ -148,17 +148,7 @@ pub(crate) fn create_in_memory() -> Result<Fd, Errno> {
 /// Opens a source to read it.
 ///
 /// The opened file never becomes the controlling terminal of this process.
-pub(crate) fn open_source(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    symlinks: Symlinks,
-    blocking: Blocking,
-) -> Result<Fd, Errno> {
-    let at = At {
-        dir,
-        name,
-        symlinks,
-    };
+pub(crate) fn open_source(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno> {
     open_file(at, OFlags::RDONLY | OFlags::NOCTTY, blocking)
 }
 

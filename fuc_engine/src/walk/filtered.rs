@@ -18,7 +18,7 @@ use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdic
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::sync::lock;
-use crate::sys::{self, Blocking, Entry, Listing, Symlinks};
+use crate::sys::{self, At, Blocking, Entry, Listing, Symlinks};
 
 /// Entries that the filter is asked about between two looks at whether the run was cancelled.
 const CANCEL_INTERVAL: usize = 32;
@@ -97,8 +97,13 @@ pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: Borrowe
     };
     let descriptors = visitor.descriptors();
     let open = |name: &CStr| {
-        descriptors
-            .making_room(|| sys::open_source(dir, name, Symlinks::NoFollow, Blocking::OnlyForLease))
+        let symlinks = Symlinks::NoFollow;
+        let at = At {
+            dir,
+            name,
+            symlinks,
+        };
+        descriptors.making_room(|| sys::open_source(at, Blocking::OnlyForLease))
     };
     let directory = EnteredDirectory {
         open: &open,

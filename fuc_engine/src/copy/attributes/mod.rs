@@ -52,15 +52,10 @@ pub(super) struct Attributes {
     pub(super) warning: Option<AttributeError>,
 }
 
-/// The attribute that was not set, and the reason: an errno, or that this kernel has no call for it.
-type Unset = (Operation, InodeError);
-
-impl From<Unset> for AttributeError {
-    fn from((operation, error): Unset) -> Self {
-        Self {
-            operation,
-            errno: error.errno(),
-        }
+impl AttributeError {
+    fn new(operation: Operation, error: InodeError) -> Self {
+        let errno = error.errno();
+        Self { operation, errno }
     }
 }
 
@@ -168,17 +163,14 @@ impl Transfer<'_> {
         if policy.options.preserve.timestamps {
             outcome = self.set_times().and(outcome);
         }
-        Attributes {
-            outcome: outcome.map_err(Into::into),
-            warning,
-        }
+        Attributes { outcome, warning }
     }
 
     fn set_all_but_times(
         &self,
         policy: &Policy<'_>,
         warning: &mut Option<AttributeError>,
-    ) -> Result<(), Unset> {
+    ) -> Result<(), AttributeError> {
         let mut mode = self.mode;
         let preserve = &policy.options.preserve;
         if preserve.ownership {
@@ -194,7 +186,7 @@ impl Transfer<'_> {
         let mut outcome = self.set_xattrs(policy, &names, warning);
         // A regular file got its context before its content.
         if !sys::is_regular(self.stat) {
-            outcome = outcome.and(set_context(policy, &self.dest));
+            outcome = outcome.and(label(policy, &self.dest));
         }
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
@@ -218,7 +210,7 @@ impl Transfer<'_> {
         }
     }
 
-    fn set_times(&self) -> Result<(), Unset> {
+    fn set_times(&self) -> Result<(), AttributeError> {
         let set = match self.times {
             Times::AccessAndModification => self.dest.set_times(self.stat),
             Times::Modification => self.dest.set_modified(sys::modified(self.stat)),
@@ -233,10 +225,10 @@ impl Transfer<'_> {
             Role::Copy => Operation::KeepTimes,
             Role::Parent => Operation::KeepParentTimes,
         };
-        set.map_err(|error| (operation, error))
+        set.map_err(|error| AttributeError::new(operation, error))
     }
 
-    fn set_owner(&self, policy: &Policy<'_>) -> Result<Ownership, Unset> {
+    fn set_owner(&self, policy: &Policy<'_>) -> Result<Ownership, AttributeError> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
             Ok(()) => Ok(Ownership::Set),
@@ -249,7 +241,7 @@ impl Transfer<'_> {
                     false => Ok(Ownership::OnlyGroup),
                 }
             }
-            Err(errno) => Err((Operation::KeepOwner, errno.into())),
+            Err(errno) => Err(AttributeError::new(Operation::KeepOwner, errno.into())),
         }
     }
 
@@ -266,8 +258,8 @@ impl Transfer<'_> {
         policy: &Policy<'_>,
         names: &Result<Vec<u8>, InodeError>,
         warning: &mut Option<AttributeError>,
-    ) -> Result<(), Unset> {
-        let unset = |error| (Operation::KeepXattrs, error);
+    ) -> Result<(), AttributeError> {
+        let unset = |error| AttributeError::new(Operation::KeepXattrs, error);
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
             if !copies_context(policy) {
@@ -291,10 +283,10 @@ impl Transfer<'_> {
             });
             xattrs::copy(&self.source, &self.dest, wanted)
         });
-        match (copied.map_err(unset), wants) {
-            (Err(unset), Xattrs::Require) => return Err(unset),
-            (Err((_, InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP))), Xattrs::Warn) => {}
-            (Err(unset), Xattrs::Warn) => *warning = Some(unset.into()),
+        match (copied, wants) {
+            (Err(error), Xattrs::Require) => return Err(unset(error)),
+            (Err(InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP)), Xattrs::Warn) => {}
+            (Err(error), Xattrs::Warn) => *warning = Some(unset(error)),
             (Ok(()) | Err(_), _) => {}
         }
         Ok(())
@@ -314,8 +306,8 @@ impl Transfer<'_> {
         policy: &Policy<'_>,
         mode: u32,
         names: &Result<Vec<u8>, InodeError>,
-    ) -> Result<(), Unset> {
-        let unset = |error| (Operation::KeepMode, error);
+    ) -> Result<(), AttributeError> {
+        let unset = |error| AttributeError::new(Operation::KeepMode, error);
         let policy_of_mode = policy.options.preserve.mode;
         if policy_of_mode == ModePolicy::Default {
             // The ACL that the dest inherited from its directory stays in force.
@@ -365,18 +357,13 @@ fn copies_context(policy: &Policy<'_>) -> bool {
     policy.options.preserve.context && policy.options.context.is_none()
 }
 
-/// Gives a file the context that the options name, before it has content.
-pub(super) fn label(policy: &Policy<'_>, dest: BorrowedFd<'_>) -> Result<(), AttributeError> {
-    set_context(policy, &Inode::Opened(dest)).map_err(Into::into)
-}
-
-/// Gives a dest the context that the options name, if they do.
-fn set_context(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Unset> {
+/// Gives a dest the context that the options name, if they do. A regular file gets it before its content.
+pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), AttributeError> {
     let Some(context) = &policy.options.context else {
         return Ok(());
     };
     dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
-        .map_err(|error| (Operation::SetContext, error))
+        .map_err(|error| AttributeError::new(Operation::SetContext, error))
 }
 
 /// An inode that is held without being opened.
@@ -426,7 +413,7 @@ impl<'a> PathOnly<'a> {
     }
 }
 
-/// Gives `dest` the attributes of `source`.
+/// Gives `dest` the attributes of `source`. A directory is one on the way to a copy.
 ///
 /// # Errors
 /// `ESTALE` if they are of different types: another process has replaced one of them.
@@ -436,7 +423,6 @@ pub(super) fn transfer(
     dest: &PathOnly<'_>,
     origin: Origin,
     dest_acl: DestAcl,
-    role: Role,
 ) -> Result<Attributes, Errno> {
     let (stat, present) = (&source.stat, &dest.stat);
     let kind = sys::file_type(stat);
@@ -449,15 +435,15 @@ pub(super) fn transfer(
         dest: dest.inode(),
         dest_acl,
         times: Times::AccessAndModification,
-        role,
+        role: match kind {
+            FileType::Directory => Role::Parent,
+            _ => Role::Copy,
+        },
         mode: match kind {
             // A symbolic link has no mode.
             FileType::Symlink => None,
             FileType::Directory => {
-                let mode = match role {
-                    Role::Copy => stat.st_mode,
-                    Role::Parent => mode::of_parent(&policy.options.preserve, stat.st_mode),
-                };
+                let mode = mode::of_parent(&policy.options.preserve, stat.st_mode);
                 let last = policy.last_directory_mode(mode, present.st_mode, origin);
                 last.or_else(|| mode::of_unfilled_directory(present.st_mode, origin))
             }

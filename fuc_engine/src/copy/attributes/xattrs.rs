@@ -33,14 +33,14 @@ pub(super) fn copy<'n>(
     names: impl Iterator<Item = &'n CStr>,
 ) -> Result<(), InodeError> {
     let mut outcome = Ok(());
-    let mut writable = None;
+    let mut mode_before = None;
     for name in names {
         let copied = source.xattr(name).and_then(|value| {
             match dest.set_xattr(name, &value) {
                 // The owner of a file may set its attributes only if the file is writable, so make
                 // it writable.
-                Err(Failed(Errno::ACCESS | Errno::PERM)) if writable.is_none() => {
-                    writable = Some(Writable::make(dest)?);
+                Err(Failed(Errno::ACCESS | Errno::PERM)) if mode_before.is_none() => {
+                    mode_before = Some(make_writable(dest)?);
                     dest.set_xattr(name, &value)
                 }
                 set => set,
@@ -48,32 +48,22 @@ pub(super) fn copy<'n>(
         });
         outcome = outcome.and(copied);
     }
-    match writable {
-        Some(writable) => outcome.and(writable.restore(dest).map_err(Failed)),
-        None => outcome,
+    match mode_before {
+        Some(mode) if mode & OWNER_WRITES == 0 => outcome.and(dest.set_mode(mode).map_err(Failed)),
+        _ => outcome,
     }
 }
 
-/// A dest that is made writable for its owner until [`restore`](Self::restore).
-struct Writable {
-    mode_before: u32,
-}
+/// The bit of a mode that lets the owner write.
+const OWNER_WRITES: u32 = 0o200;
 
-impl Writable {
-    fn make(dest: &Inode<'_>) -> Result<Self, Errno> {
-        let mode_before = dest.stat()?.st_mode & 0o7777;
-        if mode_before & 0o200 == 0 {
-            dest.set_mode(mode_before | 0o200)?;
-        }
-        Ok(Self { mode_before })
+/// Makes a dest writable for its owner, if it is not. Returns the mode that it had.
+fn make_writable(dest: &Inode<'_>) -> Result<u32, Errno> {
+    let mode = dest.stat()?.st_mode & 0o7777;
+    if mode & OWNER_WRITES == 0 {
+        dest.set_mode(mode | OWNER_WRITES)?;
     }
-
-    fn restore(&self, dest: &Inode<'_>) -> Result<(), Errno> {
-        if self.mode_before & 0o200 == 0 {
-            dest.set_mode(self.mode_before)?;
-        }
-        Ok(())
-    }
+    Ok(mode)
 }
 
 /// Splits a list of names, each of which ends with a NUL.

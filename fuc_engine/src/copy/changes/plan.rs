@@ -223,8 +223,9 @@ impl Plan {
         if !self.is_new(spot.dir) {
             sys::check_adding(spot.dir, directory)?;
         }
-        if let New::Device(_, kind, number) = new {
-            sys::check_making_device(kind, number)?;
+        if let New::Copy(source) = new {
+            let source = stat(source)?;
+            sys::check_making_node(sys::file_type(&source), source.st_rdev)?;
         }
         match self.may_meet_again {
             true => self.note(spot, self.made(new).ok()),
@@ -249,10 +250,9 @@ impl Plan {
             }
             New::HardLink(source) => return Ok(stat(source)?.into()),
             New::LinkToCopy(source, id) => (source, id),
-            New::File(source)
-            | New::Copy(source)
-            | New::Device(source, ..)
-            | New::Symlink(source) => (source, FileId::of(&invented)),
+            New::File(source) | New::Copy(source) | New::Symlink(source) => {
+                (source, FileId::of(&invented))
+            }
         };
         let mut made = Made::from(stat(source)?);
         if let New::Symlink(_) = new {

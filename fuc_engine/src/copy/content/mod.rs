@@ -324,7 +324,13 @@ impl<'a> ContentCopy<'a> {
     #[cold]
     fn kernel_waits_for_requests(&mut self) -> bool {
         self.buffer_bytes = SERVER_BUFFER_BYTES;
-        let Some((one, several)) = self.time_of_requests() else {
+        let mut times = || {
+            // The first call also waits for the first bytes of the source.
+            self.time_in_kernel(REQUEST_BYTES)?;
+            let one = self.time_in_kernel(REQUEST_BYTES)?;
+            Some((one, self.time_in_kernel(REQUEST_BYTES * REQUESTS as usize)?))
+        };
+        let Some((one, several)) = times() else {
             return false;
         };
         // If the server copies, the time hardly grows with the number of bytes.
@@ -333,16 +339,6 @@ impl<'a> ContentCopy<'a> {
             self.method.offload = Mechanism::Avoided;
         }
         waits
-    }
-
-    /// Returns the time to copy the bytes of one request, and of [`REQUESTS`]. Returns `None` if the kernel
-    /// cannot copy here.
-    fn time_of_requests(&mut self) -> Option<(Duration, Duration)> {
-        // The first call also waits for the first bytes of the source.
-        self.time_in_kernel(REQUEST_BYTES)?;
-        let one = self.time_in_kernel(REQUEST_BYTES)?;
-        let several = self.time_in_kernel(REQUEST_BYTES * REQUESTS as usize)?;
-        Some((one, several))
     }
 
     /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
@@ -366,10 +362,14 @@ impl<'a> ContentCopy<'a> {
         };
         loop {
             match sys::copy_range(self.source.fd(), None, self.dest.fd, piece) {
-                // The source became shorter, or the filesystem fails without an error.
-                Ok(0) if self.copied < self.source.size() => return Ok(Rung::NotHere),
-                Ok(0) if self.source.reports_true_size() => return Ok(Rung::Copied),
-                Ok(0) => return Ok(Rung::NotHere),
+                Ok(0) => {
+                    let is_end = self.copied >= self.source.size();
+                    return Ok(match is_end && self.source.reports_true_size() {
+                        true => Rung::Copied,
+                        // The source became shorter, or the filesystem fails without an error.
+                        false => Rung::NotHere,
+                    });
+                }
                 Ok(bytes) => {
                     self.method.offload = Mechanism::Used;
                     self.writer.note_copied(bytes as u64);

@@ -122,12 +122,6 @@ impl ContentCopy<'_> {
     }
 }
 
-/// Reported while zeros are written.
-const ZEROS_WRITTEN: Piece = Piece {
-    bytes: 0,
-    rest: None,
-};
-
 /// A writer to an empty file.
 pub(super) struct SparseWriter<'a> {
     dest: BorrowedFd<'a>,
@@ -262,7 +256,8 @@ impl<'a> SparseWriter<'a> {
             sys::write_all(self.dest, zeros).map_err(ContentError::Write)?;
             self.written_to += zeros.len() as u64;
             self.offset = self.written_to;
-            if progress(ZEROS_WRITTEN) == Next::Cancel {
+            let (bytes, rest) = (0, None);
+            if progress(Piece { bytes, rest }) == Next::Cancel {
                 return Err(ContentError::Cancelled);
             }
         }

@@ -15,47 +15,125 @@ use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::error::{Operation, Refusal};
-use crate::sys::{self, Blocking, Fd, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Fd, Inode, Stat, Storage};
 
 /// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
 const ROUNDED_SECONDS: u64 = 2;
 /// Bytes that are read by one call from each side. As many as for a copy.
 const READ_BYTES: usize = 128 << 10;
 
-/// Returns `true` if an open dest, which was seen as `present`, has the content of its source.
-///
-/// # Errors
-/// If the dest is the source, or if that cannot be found out.
-#[inline]
-pub(super) fn has_content_of(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: BorrowedFd<'_>,
-    present: &Stat,
-) -> Result<bool, Failure> {
-    let device = FileId::of(present).device;
-    let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
-    if is_native || !sys::is_regular(&source.stat) {
-        return Ok(false);
+/// A dest that is created, or opened and emptied.
+#[derive(Clone, Copy)]
+pub(super) struct Opening<'c, 'o> {
+    pub(super) ctx: &'c Context<'c>,
+    pub(super) entry: &'o Entry<'o>,
+    pub(super) source: &'o OpenSource,
+}
+
+impl Opening<'_, '_> {
+    /// Returns `true` if an open dest, which was seen as `present`, has the content of its source.
+    ///
+    /// # Errors
+    /// If the dest is the source, or if that cannot be found out.
+    #[inline]
+    pub(super) fn has_content(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<bool, Failure> {
+        let Self { ctx, source, .. } = self;
+        let device = FileId::of(present).device;
+        let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
+        if is_native || !sys::is_regular(&source.stat) {
+            return Ok(false);
+        }
+        ctx.changes.really(|| self.compare(dest, present))
     }
-    ctx.changes
-        .really(|| compare(ctx, entry, source, dest, present))
+
+    #[cold]
+    fn compare(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<bool, Failure> {
+        let Self { ctx, entry, source } = self;
+        let unread = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
+        let dest_unread = |errno| ctx.making_failure(entry, Operation::Read, errno);
+        // One of the two names may have been changed since the other one was looked at.
+        let (bytes, modified) = sys::size_and_time(source.fd()).map_err(unread)?;
+        let (dest_bytes, dest_modified) = sys::size_and_time(dest).map_err(dest_unread)?;
+        let seconds = modified.seconds.abs_diff(dest_modified.seconds);
+        if bytes != dest_bytes || seconds > ROUNDED_SECONDS {
+            return Ok(false);
+        }
+        let readable = match self.open_to_read(dest, present) {
+            Ok(readable) => readable,
+            // A user that may read the source may also read it under its other name.
+            Err(Errno::ACCESS) => return Ok(false),
+            Err(errno) => return Err(dest_unread(errno)),
+        };
+        let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
+        let mut at = 0;
+        loop {
+            if ctx.report.must_stop() {
+                return Err(unread(Errno::INTR));
+            }
+            let [from, to] = &mut buffers;
+            let bytes = sys::read_at(source.fd(), from, at).map_err(unread)?;
+            let found = read_full(readable.as_fd(), &mut to[..bytes.max(1)], at);
+            if found.map_err(dest_unread)? != bytes || from[..bytes] != to[..bytes] {
+                return Ok(false);
+            }
+            if bytes == 0 {
+                break;
+            }
+            at += bytes as u64;
+        }
+        let inode = Inode::Opened(dest);
+        // If no time can be set, both names are left as they are.
+        let is_marked = attributes::mark_incomplete(&inode, &source.stat).is_ok();
+        let is_unchanged = |(_, time)| time == modified;
+        if is_marked && !sys::size_and_time(source.fd()).is_ok_and(is_unchanged) {
+            // The source has the finer times. Without the right to set them, the dest's do.
+            if Inode::Opened(source.fd()).set_times(&source.stat).is_err() {
+                let _ = inode.set_times(present);
+            }
+            return Err(ctx.refused(entry, Refusal::SameFile));
+        }
+        if !ctx.policy.options.preserve.timestamps {
+            let _ = inode.touch();
+        }
+        Ok(true)
+    }
+
+    /// Opens a dest, which is open to write to it or only held, to read it.
+    pub(super) fn open_to_read(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<Fd, Errno> {
+        let Self { ctx, entry, .. } = self;
+        let by_name = || {
+            let at = At {
+                symlinks: Symlinks::Follow,
+                ..entry.dest_at()
+            };
+            let opened = sys::open_source(at, Blocking::OnlyForLease)?;
+            match FileId::of(&sys::stat_open(&opened)?) == FileId::of(present) {
+                true => Ok(opened),
+                false => Err(Errno::STALE),
+            }
+        };
+        ctx.descriptors
+            .making_room(|| match sys::reopen(dest, sys::Access::Read) {
+                // /proc is missing.
+                Err(Errno::NOENT | Errno::NOTDIR) => by_name(),
+                opened => opened,
+            })
+    }
 }
 
 /// Returns `true` if the file that is at the dest, which is about to be unlinked, has the content of its source. It may be
 /// the only name of the source then.
 ///
 /// # Errors
-/// As [`has_content_of`].
+/// As [`Opening::has_content`].
 #[cold]
 pub(super) fn is_content_of(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
 ) -> Result<bool, Failure> {
-    let at = |dir, name, symlinks| {
-        let opened = || sys::open_source(dir, name, symlinks, Blocking::OnlyForLease);
+    let open = |at| {
+        let opened = || sys::open_source(at, Blocking::OnlyForLease);
         let fd = ctx.descriptors.making_room(opened)?;
         let stat = sys::stat_open(&fd)?;
         Ok((fd, stat))
@@ -72,99 +150,15 @@ pub(super) fn is_content_of(
     if !sys::is_regular(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
         return Ok(false);
     }
-    let opened: Result<_, Errno> = at(entry.source_dir, entry.source_name, entry.symlinks)
-        .and_then(|source| {
-            Ok((
-                source,
-                at(entry.dest_dir, entry.dest_name, Symlinks::NoFollow)?,
-            ))
-        });
+    let opened: Result<_, Errno> =
+        open(entry.source_at()).and_then(|source| Ok((source, open(entry.dest_at())?)));
     let Ok(((fd, stat), (dest, present))) = opened else {
         return Ok(false);
     };
     let storage = Storage::of(fd.as_fd());
     let source = OpenSource { fd, stat, storage };
-    has_content_of(ctx, entry, &source, dest.as_fd(), &present)
-}
-
-#[cold]
-fn compare(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: BorrowedFd<'_>,
-    present: &Stat,
-) -> Result<bool, Failure> {
-    let unread = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
-    let dest_unread = |errno| ctx.making_failure(entry, Operation::Read, errno);
-    // One of the two names may have been changed since the other one was looked at.
-    let (bytes, modified) = sys::size_and_time(source.fd()).map_err(unread)?;
-    let (dest_bytes, dest_modified) = sys::size_and_time(dest).map_err(dest_unread)?;
-    let seconds = modified.seconds.abs_diff(dest_modified.seconds);
-    if bytes != dest_bytes || seconds > ROUNDED_SECONDS {
-        return Ok(false);
-    }
-    let readable = match open_to_read(ctx, entry, dest, present) {
-        Ok(readable) => readable,
-        // A user that may read the source may also read it under its other name.
-        Err(Errno::ACCESS) => return Ok(false),
-        Err(errno) => return Err(dest_unread(errno)),
-    };
-    let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
-    let mut at = 0;
-    loop {
-        if ctx.report.must_stop() {
-            return Err(unread(Errno::INTR));
-        }
-        let [from, to] = &mut buffers;
-        let bytes = sys::read_at(source.fd(), from, at).map_err(unread)?;
-        let found = read_full(readable.as_fd(), &mut to[..bytes.max(1)], at);
-        if found.map_err(dest_unread)? != bytes || from[..bytes] != to[..bytes] {
-            return Ok(false);
-        }
-        if bytes == 0 {
-            break;
-        }
-        at += bytes as u64;
-    }
-    let inode = Inode::Opened(dest);
-    // If no time can be set, both names are left as they are.
-    let is_marked = attributes::mark_incomplete(&inode, &source.stat).is_ok();
-    let is_unchanged = |(_, time)| time == modified;
-    if is_marked && !sys::size_and_time(source.fd()).is_ok_and(is_unchanged) {
-        // The source has the finer times. Without the right to set them, the dest's do.
-        if Inode::Opened(source.fd()).set_times(&source.stat).is_err() {
-            let _ = inode.set_times(present);
-        }
-        return Err(ctx.refused(entry, Refusal::SameFile));
-    }
-    if !ctx.policy.options.preserve.timestamps {
-        let _ = inode.touch();
-    }
-    Ok(true)
-}
-
-/// Opens a dest, which is open to write to it or only held, to read it.
-pub(super) fn open_to_read(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    dest: BorrowedFd<'_>,
-    present: &Stat,
-) -> Result<Fd, Errno> {
-    let by_name = || {
-        let (dir, name) = (entry.dest_dir, entry.dest_name);
-        let opened = sys::open_source(dir, name, Symlinks::Follow, Blocking::OnlyForLease)?;
-        match FileId::of(&sys::stat_open(&opened)?) == FileId::of(present) {
-            true => Ok(opened),
-            false => Err(Errno::STALE),
-        }
-    };
-    ctx.descriptors
-        .making_room(|| match sys::reopen(dest, sys::Access::Read) {
-            // /proc is missing.
-            Err(Errno::NOENT | Errno::NOTDIR) => by_name(),
-            opened => opened,
-        })
+    let source = &source;
+    Opening { ctx, entry, source }.has_content(dest.as_fd(), &present)
 }
 
 /// Reads until the buffer is full or the file ends. Returns the number of bytes.

@@ -23,13 +23,12 @@ use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyNode, Entry, FileId, Symlinks};
+use crate::copy::facts::{Entry, FileId, Symlinks};
 use crate::copy::look;
 use crate::copy::operand::Bases;
 use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
-use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, Listing, Stat};
@@ -68,36 +67,30 @@ fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> 
 
 /// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
 pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
+    restore_in(ctx, entry, Ok(entry.dest_dir));
+}
+
+/// Does the same as [`restore`] for an entry whose dest directory was not open before. `dir` is that directory.
+pub(in crate::copy) fn restore_in(
+    ctx: &Context<'_>,
+    entry: &Entry<'_>,
+    dir: Result<BorrowedFd<'_>, Errno>,
+) {
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
-    let spot = ctx.spot(entry);
-    let restored = ctx.changes.rename(spot, name, spot.name, Replaces::Files);
+    let restored = dir.and_then(|dir| {
+        let spot = Spot {
+            dir,
+            ..ctx.spot(entry)
+        };
+        ctx.changes.rename(spot, name, spot.name, Replaces::Files)
+    });
     match restored {
         Ok(()) => ctx.emit(entry, |_, dest, backup| Event::RestoredBackup {
             backup: backup.unwrap_or(dest),
             dest,
         }),
-        Err(errno) => {
-            let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
-            ctx.fail(entry.operand, error);
-        }
-    }
-}
-
-/// Restores the backup for an entry of `node` whose dest directory is not open.
-pub(in crate::copy) fn restore_in(ctx: &Context<'_>, node: &CopyNode, entry: &Entry<'_>) {
-    if entry.dest_state.backup().is_none() {
-        return;
-    }
-    match ctx.descriptors.pin(node, Side::Dest, ctx) {
-        Ok(dir) => restore(
-            ctx,
-            &Entry {
-                dest_dir: dir.as_fd(),
-                ..*entry
-            },
-        ),
         Err(errno) => {
             let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
             ctx.fail(entry.operand, error);

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::alias;
+use super::alias::{Opening, is_content_of};
 use super::overwrite::{Cleared, clear_dest, unlink_dest};
 use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed};
 use crate::copy::attributes;
@@ -42,242 +42,288 @@ pub(in crate::copy) fn open<'c>(
     {
         return Ok(OpenDest::new_file(file, Naming::WhenComplete));
     }
-    if collisions::may_be_met(ctx, entry) {
-        return open_alone(ctx, entry, source);
-    }
-    create_or_open(ctx, entry, source)
-}
-
-#[inline(always)]
-fn create_or_open<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Result<OpenDest<'c>, Failure> {
-    match create(ctx, entry, &source.stat) {
-        Ok(dest) => Ok(dest),
-        Err(Errno::EXIST) => open_existing(ctx, entry, source),
-        Err(errno) => Err(diagnose::file_creation(ctx, entry, errno)),
+    let opening = Opening { ctx, entry, source };
+    match collisions::may_be_met(ctx, entry) {
+        true => opening.open_alone(),
+        false => opening.create_or_open(),
     }
 }
 
-/// Opens a dest that another worker may meet, and keeps it from writing to it.
-#[cold]
-fn open_alone<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Result<OpenDest<'c>, Failure> {
-    let name = collisions::reserve_name(ctx, entry);
-    let mut dest = create_or_open(ctx, entry, source)?;
-    // A file that existed is guarded already.
-    let is_new = dest.origin == Origin::Created && dest.writing.is_none();
-    if is_new && (name.is_some() || ctx.merges_directories) {
-        let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
-        let begun = ctx.changes.really(begin);
-        let file = begun.map_err(|errno| diagnose::file_creation(ctx, entry, errno))?;
-        dest.writing = Guards::of_file(file);
+impl<'c> Opening<'c, '_> {
+    fn failed(self, errno: Errno) -> Failure {
+        diagnose::file_creation(self.ctx, self.entry, errno)
     }
-    if name.is_some() {
-        dest.writing.get_or_insert_default()._name = name;
-    }
-    Ok(dest)
-}
 
-#[inline(always)]
-fn create<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &Stat,
-) -> Result<OpenDest<'c>, Errno> {
-    let mode = ctx.policy.creation_mode(source.st_mode);
-    let (spot, source) = (ctx.spot(entry), entry.source_at());
-    let file = ctx
-        .descriptors
-        .making_room(|| ctx.changes.create_file(spot, source, mode))?;
-    Ok(OpenDest::new_file(file, Naming::AtOnce))
-}
-
-fn create_again<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &Stat,
-) -> Result<OpenDest<'c>, Failure> {
-    create(ctx, entry, source).map_err(|errno| diagnose::file_creation(ctx, entry, errno))
-}
-
-fn open_existing<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Result<OpenDest<'c>, Failure> {
-    let facts = Some(Facts::of(&source.stat));
-    let cleared = clear_dest(ctx, entry, Making::File, facts)?;
-    if ctx.policy.options.rules.atomic
-        && let Some(dest) = open_replacing(ctx, entry, source, cleared)?
-    {
-        return Ok(dest);
-    }
-    let symlinks = match cleared {
-        Cleared::Writable(symlinks) => symlinks,
-        Cleared::LeadsNowhere => return open_dangling(ctx, entry, source),
-        // The file to replace has vanished.
-        Cleared::Vacant | Cleared::ToReplace(_) => {
-            return create_again(ctx, entry, &source.stat);
-        }
-        Cleared::AlreadyThere | Cleared::Kept | Cleared::KeptDirectory => {
-            return Err(diagnose::file_creation(ctx, entry, Errno::EXIST));
-        }
-    };
-    let dest = At {
-        symlinks,
-        ..entry.dest_at()
-    };
-    let (spot, blocking) = (ctx.spot(entry), entry.blocking());
-    let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
-        ctx.descriptors
-            .making_room(|| sys::open_existing(dest, blocking))
-    });
-    match opened {
-        Ok(dest) => prepare_opened(ctx, entry, source, dest),
-        // Another process has just replaced the file by a link.
-        Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
-            Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
-        }
-        Err(errno) => {
-            if is_about_the_file(errno)
-                && let Some(opened) = open_without_content(ctx, entry, source, dest)?
-            {
-                return Ok(opened);
-            }
-            replace_by_force(ctx, entry, source, errno)
+    #[inline(always)]
+    fn create_or_open(self) -> Result<OpenDest<'c>, Failure> {
+        match self.create() {
+            Ok(dest) => Ok(dest),
+            Err(Errno::EXIST) => self.open_existing(),
+            Err(errno) => Err(self.failed(errno)),
         }
     }
-}
 
-/// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
-#[cold]
-fn replace_by_force<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    errno: Errno,
-) -> Result<OpenDest<'c>, Failure> {
-    if !ctx.policy.options.force
-        || !is_about_the_file(errno)
-        || alias::is_content_of(ctx, entry, &source.stat)?
-    {
-        return Err(diagnose::file_creation(ctx, entry, errno));
+    /// Opens a dest that another worker may meet, and keeps it from writing to it.
+    #[cold]
+    fn open_alone(self) -> Result<OpenDest<'c>, Failure> {
+        let ctx = self.ctx;
+        let name = collisions::reserve_name(ctx, self.entry);
+        let mut dest = self.create_or_open()?;
+        // A file that existed is guarded already.
+        let is_new = dest.origin == Origin::Created && dest.writing.is_none();
+        if is_new && (name.is_some() || ctx.merges_directories) {
+            let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
+            let begun = ctx.changes.really(begin);
+            dest.writing = Guards::of_file(begun.map_err(|errno| self.failed(errno))?);
+        }
+        if name.is_some() {
+            dest.writing.get_or_insert_default()._name = name;
+        }
+        Ok(dest)
     }
-    // The copy had begun, so `-v` names it even if the removal fails.
-    unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
-    create_again(ctx, entry, &source.stat)
-}
 
-/// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its type,
-/// or has vanished.
-#[cold]
-fn open_replacing<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    cleared: Cleared,
-) -> Result<Option<OpenDest<'c>>, Failure> {
-    let symlinks = match cleared {
-        Cleared::Writable(symlinks) => symlinks,
-        Cleared::ToReplace(_) => Symlinks::NoFollow,
-        _ => return Ok(None),
-    };
-    let present = match look::at_dest(ctx, entry, symlinks) {
-        Err(Errno::NOENT) => return Ok(None),
-        present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
-    };
-    let is_file = sys::is_regular(&present);
-    if !is_file && matches!(cleared, Cleared::Writable(_)) {
-        return Ok(None);
+    #[inline(always)]
+    fn create(self) -> Result<OpenDest<'c>, Errno> {
+        let Self { ctx, entry, source } = self;
+        let mode = ctx.policy.creation_mode(source.stat.st_mode);
+        let (spot, source) = (ctx.spot(entry), entry.source_at());
+        let file = ctx
+            .descriptors
+            .making_room(|| ctx.changes.create_file(spot, source, mode))?;
+        Ok(OpenDest::new_file(file, Naming::AtOnce))
     }
-    if FileId::of(&source.stat) == FileId::of(&present) {
-        return Err(ctx.refused(entry, Refusal::SameFile));
+
+    fn create_again(self) -> Result<OpenDest<'c>, Failure> {
+        self.create().map_err(|errno| self.failed(errno))
     }
-    let failed = |errno| diagnose::file_creation(ctx, entry, errno);
-    if !ctx.changes.are_visible() {
-        // A rename takes the permissions of a removal.
-        ctx.changes.unlink(ctx.spot(entry)).map_err(failed)?;
-        return create_again(ctx, entry, &source.stat).map(Some);
+
+    /// Fails if a file, which was seen as `present`, is the source.
+    fn check_not_source(self, present: &Stat) -> Result<(), Failure> {
+        match FileId::of(&self.source.stat) == FileId::of(present) {
+            true => Err(self.ctx.refused(self.entry, Refusal::SameFile)),
+            false => Ok(()),
+        }
     }
-    let mode = match is_file {
-        true => OWNER_ONLY,
-        false => source.stat.st_mode,
-    };
-    let mut dest = create_beside(ctx, entry, mode, Naming::Replacing).map_err(failed)?;
-    if is_file {
-        let replaced = At {
+
+    fn open_existing(self) -> Result<OpenDest<'c>, Failure> {
+        let Self { ctx, entry, source } = self;
+        let facts = Some(Facts::of(&source.stat));
+        let cleared = clear_dest(ctx, entry, Making::File, facts)?;
+        if ctx.policy.options.rules.atomic
+            && let Some(dest) = self.open_replacing(cleared)?
+        {
+            return Ok(dest);
+        }
+        let symlinks = match cleared {
+            Cleared::Writable(symlinks) => symlinks,
+            Cleared::LeadsNowhere => return self.open_dangling(),
+            // The file to replace has vanished.
+            Cleared::Vacant | Cleared::ToReplace(_) => return self.create_again(),
+            Cleared::AlreadyThere | Cleared::Kept(_) => return Err(self.failed(Errno::EXIST)),
+        };
+        let dest = At {
             symlinks,
             ..entry.dest_at()
         };
-        if let Err(error) = attributes::take_over(dest.fd.as_fd(), &present, replaced) {
-            dest.remove_hidden(entry);
-            return Err(failed(error.errno()));
+        let (spot, blocking) = (ctx.spot(entry), entry.blocking());
+        let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
+            ctx.descriptors
+                .making_room(|| sys::open_existing(dest, blocking))
+        });
+        match opened {
+            Ok(dest) => self.prepare_opened(dest),
+            // Another process has just replaced the file by a link.
+            Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
+                Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
+            }
+            Err(errno) => {
+                if is_about_the_file(errno)
+                    && let Some(opened) = self.open_without_content(dest)?
+                {
+                    return Ok(opened);
+                }
+                self.replace_by_force(errno)
+            }
         }
-        attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
-        dest.origin = Origin::Existing;
     }
-    Ok(Some(dest))
-}
 
-/// Opens a dest on a filesystem where existing files can be opened for writing only if that removes their content.
-/// Returns `None` if this is not possible either.
-#[cold]
-fn open_without_content<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    dest: At<'_>,
-) -> Result<Option<OpenDest<'c>>, Failure> {
-    if !ctx.policy.writes_content {
-        return Ok(None);
+    /// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
+    #[cold]
+    fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'c>, Failure> {
+        let Self { ctx, entry, source } = self;
+        if !ctx.policy.options.force
+            || !is_about_the_file(errno)
+            || is_content_of(ctx, entry, &source.stat)?
+        {
+            return Err(self.failed(errno));
+        }
+        // The copy had begun, so `-v` names it even if the removal fails.
+        unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
+        self.create_again()
     }
-    // The file that is checked is the one that is opened.
-    let held = ctx.descriptors.making_room(|| sys::open_path_only(&dest));
-    let Ok(held) = held else {
-        return Ok(None);
-    };
-    let Ok(present) = sys::stat_open(&held) else {
-        return Ok(None);
-    };
-    if !sys::is_regular(&present) {
-        return Ok(None);
+
+    /// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its
+    /// type, or has vanished.
+    #[cold]
+    fn open_replacing(self, cleared: Cleared) -> Result<Option<OpenDest<'c>>, Failure> {
+        let Self { ctx, entry, source } = self;
+        let symlinks = match cleared {
+            Cleared::Writable(symlinks) => symlinks,
+            Cleared::ToReplace(_) => Symlinks::NoFollow,
+            _ => return Ok(None),
+        };
+        let present = match look::at_dest(ctx, entry, symlinks) {
+            Err(Errno::NOENT) => return Ok(None),
+            present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
+        };
+        let is_file = sys::is_regular(&present);
+        if !is_file && matches!(cleared, Cleared::Writable(_)) {
+            return Ok(None);
+        }
+        self.check_not_source(&present)?;
+        let failed = |errno| self.failed(errno);
+        if !ctx.changes.are_visible() {
+            // A rename takes the permissions of a removal.
+            ctx.changes.unlink(ctx.spot(entry)).map_err(failed)?;
+            return self.create_again().map(Some);
+        }
+        let mode = match is_file {
+            true => OWNER_ONLY,
+            false => source.stat.st_mode,
+        };
+        let mut dest = create_beside(ctx, entry, mode, Naming::Replacing).map_err(failed)?;
+        if is_file {
+            let replaced = At {
+                symlinks,
+                ..entry.dest_at()
+            };
+            if let Err(error) = attributes::take_over(dest.fd.as_fd(), &present, replaced) {
+                dest.remove_hidden(entry);
+                return Err(failed(error.errno()));
+            }
+            attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
+            dest.origin = Origin::Existing;
+        }
+        Ok(Some(dest))
     }
-    if FileId::of(&source.stat) == FileId::of(&present) {
-        return Err(ctx.refused(entry, Refusal::SameFile));
+
+    /// Opens a dest on a filesystem where existing files can be opened for writing only if that removes their content.
+    /// Returns `None` if this is not possible either.
+    #[cold]
+    fn open_without_content(self, dest: At<'_>) -> Result<Option<OpenDest<'c>>, Failure> {
+        let Self { ctx, source, .. } = self;
+        if !ctx.policy.writes_content {
+            return Ok(None);
+        }
+        // The file that is checked is the one that is opened.
+        let held = ctx.descriptors.making_room(|| sys::open_path_only(&dest));
+        let seen = held.and_then(|held| Ok((sys::stat_open(&held)?, held)));
+        let Some((present, held)) = seen.ok().filter(|(seen, _)| sys::is_regular(seen)) else {
+            return Ok(None);
+        };
+        self.check_not_source(&present)?;
+        // Without permission to read it, it may still be written to.
+        match self.open_to_read(held.as_fd(), &present) {
+            Ok(_) | Err(Errno::ACCESS) => {}
+            Err(_) => return Ok(None),
+        }
+        let writing = collisions::begin_writing(ctx, &present);
+        let has_content = self.has_content(held.as_fd(), &present)?;
+        let access = match has_content {
+            // Only its attributes are set.
+            true if sys::check_writing(dest).is_ok() => sys::Access::Read,
+            true => return Ok(None),
+            false => sys::Access::WriteFromStart,
+        };
+        let reopened = ctx
+            .descriptors
+            .making_room(|| sys::reopen(held.as_fd(), access));
+        let Ok(fd) = reopened else {
+            return Ok(None);
+        };
+        let mode_before = attributes::restrict(&ctx.policy, fd.as_fd(), &present, &source.stat);
+        Ok(Some(OpenDest {
+            origin: Origin::Existing,
+            mode_before,
+            has_content,
+            writing: Guards::of_file(writing),
+            ..OpenDest::new_file(fd, Naming::AtOnce)
+        }))
     }
-    // Without permission to read it, it may still be written to.
-    match alias::open_to_read(ctx, entry, held.as_fd(), &present) {
-        Ok(_) | Err(Errno::ACCESS) => {}
-        Err(_) => return Ok(None),
+
+    /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
+    /// created through a link.
+    fn open_dangling(self) -> Result<OpenDest<'c>, Failure> {
+        let Self { ctx, entry, source } = self;
+        if let Err(errno) = look::at_dest(ctx, entry, Symlinks::NoFollow) {
+            return Err(self.failed(errno));
+        }
+        let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
+        if !may_follow || !ctx.policy.options.rules.create_through_links {
+            return Err(Failure {
+                stage: Stage::AtDanglingDest,
+                ..ctx.refused(entry, Refusal::DanglingDest)
+            });
+        }
+        let mode = ctx.policy.creation_mode(source.stat.st_mode);
+        let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
+        let (spot, origin) = (ctx.spot(entry), Origin::Created);
+        let opened = ctx
+            .changes
+            .open(spot, origin, || ctx.descriptors.making_room(create));
+        let opened =
+            opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
+        // Another process may have created it since, so it is emptied like an existing file.
+        let dest = self.prepare_opened(opened)?;
+        Ok(OpenDest { origin, ..dest })
     }
-    let writing = collisions::begin_writing(ctx, &present);
-    let has_content = alias::has_content_of(ctx, entry, source, held.as_fd(), &present)?;
-    let access = match has_content {
-        // Only its attributes are set.
-        true if sys::check_writing(dest).is_ok() => sys::Access::Read,
-        true => return Ok(None),
-        false => sys::Access::WriteFromStart,
-    };
-    let reopened = ctx
-        .descriptors
-        .making_room(|| sys::reopen(held.as_fd(), access));
-    let Ok(fd) = reopened else {
-        return Ok(None);
-    };
-    let mode_before = attributes::restrict(&ctx.policy, fd.as_fd(), &present, &source.stat);
-    Ok(Some(OpenDest {
-        origin: Origin::Existing,
-        mode_before,
-        has_content,
-        writing: Guards::of_file(writing),
-        ..OpenDest::new_file(fd, Naming::AtOnce)
-    }))
+
+    /// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
+    /// Stats it again, because another process may have replaced it since.
+    fn prepare_opened(self, mut dest: Fd) -> Result<OpenDest<'c>, Failure> {
+        let Self { ctx, entry, source } = self;
+        let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
+        self.check_not_source(&opened)?;
+        let is_file = sys::is_regular(&opened);
+        if let Some(durability) = &ctx.durability
+            && is_file
+        {
+            // A link may have led to another filesystem.
+            let device = FileId::of(&opened).device;
+            let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
+            noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
+        }
+        let mut writing = None;
+        let mut has_content = false;
+        if is_file && ctx.policy.writes_content {
+            writing = collisions::begin_writing(ctx, &opened);
+            has_content = self.has_content(dest.as_fd(), &opened)?;
+            // An empty file is truncated too: that gives it a new time of modification.
+            if !has_content && let Err(errno) = sys::set_size(dest.as_fd(), 0) {
+                // The filesystem may remove content only when the file is opened.
+                let reopened = ctx
+                    .descriptors
+                    .making_room(|| sys::reopen(dest.as_fd(), sys::Access::WriteFromStart));
+                dest = match reopened {
+                    Ok(reopened) => reopened,
+                    Err(_) => return self.replace_by_force(errno),
+                };
+            }
+        } else if entry.blocking() == Blocking::OnlyForLease {
+            // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
+            // pipe makes writes wait instead of failing with EAGAIN.
+            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
+        }
+        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
+        Ok(OpenDest {
+            is_file,
+            origin: Origin::Existing,
+            mode_before,
+            has_content,
+            writing: Guards::of_file(writing),
+            ..OpenDest::new_file(dest, Naming::AtOnce)
+        })
+    }
 }
 
 /// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.
@@ -286,96 +332,6 @@ fn is_about_the_file(errno: Errno) -> bool {
         errno,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN
     )
-}
-
-/// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
-/// created through a link.
-fn open_dangling<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-) -> Result<OpenDest<'c>, Failure> {
-    if let Err(errno) = look::at_dest(ctx, entry, Symlinks::NoFollow) {
-        return Err(diagnose::file_creation(ctx, entry, errno));
-    }
-    let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
-    if !may_follow || !ctx.policy.options.rules.create_through_links {
-        return Err(Failure {
-            stage: Stage::AtDanglingDest,
-            ..ctx.refused(entry, Refusal::DanglingDest)
-        });
-    }
-    let mode = ctx.policy.creation_mode(source.stat.st_mode);
-    let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
-    let (spot, origin) = (ctx.spot(entry), Origin::Created);
-    let opened = ctx
-        .changes
-        .open(spot, origin, || ctx.descriptors.making_room(create));
-    let opened =
-        opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
-    // Another process may have created it since, so it is emptied like an existing file.
-    let dest = prepare_opened(ctx, entry, source, opened)?;
-    Ok(OpenDest {
-        origin: Origin::Created,
-        ..dest
-    })
-}
-
-/// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
-/// Stats it again, because another process may have replaced it since.
-fn prepare_opened<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
-    mut dest: Fd,
-) -> Result<OpenDest<'c>, Failure> {
-    let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
-    if FileId::of(&source.stat) == FileId::of(&opened) {
-        return Err(ctx.refused(entry, Refusal::SameFile));
-    }
-    let failed = |errno| diagnose::file_creation(ctx, entry, errno);
-    let is_file = sys::is_regular(&opened);
-    if let Some(durability) = &ctx.durability
-        && is_file
-    {
-        // A link may have led to another filesystem.
-        let device = FileId::of(&opened).device;
-        let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
-        noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
-    }
-    let mut writing = None;
-    let mut has_content = false;
-    if is_file && ctx.policy.writes_content {
-        writing = collisions::begin_writing(ctx, &opened);
-        has_content = alias::has_content_of(ctx, entry, source, dest.as_fd(), &opened)?;
-        if !has_content {
-            // An empty file is truncated too: that gives it a new time of modification.
-            if let Err(errno) = sys::set_size(dest.as_fd(), 0) {
-                // The filesystem may remove content only when the file is opened.
-                let reopened = ctx
-                    .descriptors
-                    .making_room(|| sys::reopen(dest.as_fd(), sys::Access::WriteFromStart));
-                dest = match reopened {
-                    Ok(reopened) => reopened,
-                    Err(_) => return replace_by_force(ctx, entry, source, errno),
-                };
-            }
-        }
-    } else if entry.blocking() == Blocking::OnlyForLease {
-        // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
-        // pipe makes writes wait instead of failing with EAGAIN.
-        sys::clear_nonblock(dest.as_fd()).map_err(failed)?;
-    }
-    let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
-    Ok(OpenDest {
-        fd: dest,
-        is_file,
-        origin: Origin::Existing,
-        naming: Naming::AtOnce,
-        mode_before,
-        has_content,
-        writing: Guards::of_file(writing),
-    })
 }
 
 /// Returns `true` if the dest's name is a link through which the dest may have been created.

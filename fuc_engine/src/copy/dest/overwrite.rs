@@ -129,12 +129,10 @@ pub(in crate::copy) fn check(
 ) -> Result<(), Failure> {
     let treatment = ctx.treatment(entry);
     let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    let dest = match look::at_dest(ctx, entry, symlinks) {
-        Ok(dest) => Facts::of(&dest),
-        Err(Errno::NOENT) => return Ok(()),
-        Err(Errno::LOOP) if ctx.policy.options.force => return Ok(()),
-        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
+    let Some(dest) = look::present(ctx, entry, symlinks)? else {
+        return Ok(());
     };
+    let dest = Facts::of(&dest);
     if look::sameness(ctx, entry, treatment, source, &dest) == Sameness::SameFile {
         return Err(ctx.refused(entry, Refusal::SameFile));
     }
@@ -259,10 +257,8 @@ pub(in crate::copy) enum Cleared {
     AlreadyThere,
     /// Create the copy under another name, and rename it to the dest.
     ToReplace(RemovalEvent),
-    /// The dest stays, and the caller fails with EEXIST.
-    Kept,
-    /// The dest stays, and the caller fails with EISDIR.
-    KeptDirectory,
+    /// The dest stays, and the caller fails.
+    Kept(Errno),
 }
 
 /// Decides about the dest that is in the way, and unlinks it if that is the decision.
@@ -326,7 +322,6 @@ pub(in crate::copy) fn decide_to_clear(
         are_one_entry: &|| look::names_same_entry(entry),
         one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
         dest_leads_to_directory: &|| {
-            let treatment = ctx.treatment(entry);
             dest.kind == FileType::Symlink
                 && ctx.policy.symlinks_of_dest(&source, treatment) == Symlinks::Follow
                 && look::dest_facts(ctx, entry, Symlinks::Follow)
@@ -345,8 +340,8 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
-        Clear::Keep => Ok(Cleared::Kept),
-        Clear::KeepDirectory => Ok(Cleared::KeptDirectory),
+        Clear::Keep => Ok(Cleared::Kept(Errno::EXIST)),
+        Clear::KeepDirectory => Ok(Cleared::Kept(Errno::ISDIR)),
         Clear::Refuse(Refusal::DirectoryByNonDirectory) if mirror::make_way(ctx, entry) => {
             Ok(Cleared::Vacant)
         }

@@ -36,7 +36,7 @@ use crate::copy::dest::{Naming, OpenDest};
 use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, StoredEntry, Symlinks};
 use crate::copy::look::SharedSource;
 use crate::copy::make::CopyWorker;
-use crate::copy::make::file::{Filled, Filling, label};
+use crate::copy::make::file::{Filled, Filling};
 use crate::copy::options::Sparse;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
@@ -83,15 +83,12 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
     filling: Filling<'_>,
     worker: &mut W,
 ) -> ControlFlow<Rest, Result<Filled, Failure>> {
-    let labelled = label(filling.ctx, &filling.dest);
     let mut rest = None;
     let moved = filling.move_content(worker, |worker, piece| {
         let from = piece.rest.filter(|_| worker.is_asked());
-        if worker
-            .copied_piece(&filling.ctx.report, piece.bytes)
-            .is_break()
-        {
-            return Next::Cancel;
+        let next = worker.copied_piece(&filling.ctx.report, piece.bytes);
+        if next == Next::Cancel {
+            return next;
         }
         rest = from.and_then(|from| Some((try_divide(&filling, from)?, from)));
         match rest {
@@ -100,9 +97,9 @@ pub(in crate::copy) fn fill<W: CopyWorker>(
         }
     });
     ControlFlow::Continue(match (moved, rest) {
-        (Ok(moved), None) => filling.finish(moved, labelled),
+        (Ok(moved), None) => filling.finish(moved),
         (Ok(moved), Some((parent, from))) => {
-            let dest = DividedDest::new(filling, moved, labelled);
+            let dest = DividedDest::new(filling, moved);
             return ControlFlow::Break(Rest { parent, dest, from });
         }
         (Err(error), _) => filling.abandon(error),
@@ -118,6 +115,7 @@ fn try_divide(filling: &Filling<'_>, from: u64) -> Option<CopyNode> {
         entry,
         source,
         dest,
+        ..
     } = filling;
     let size = source.stat.st_size as u64;
     let may_divide = middle(from..size).is_some()
@@ -307,9 +305,8 @@ impl Files<'_> {
                 let half = piece.rest.and_then(|at| middle(at..end));
                 let is_asked = half.is_some() && worker.is_asked();
                 match worker.copied_piece(&ctx.report, piece.bytes) {
-                    ControlFlow::Break(()) => Next::Cancel,
-                    ControlFlow::Continue(()) if is_asked => Next::Share,
-                    ControlFlow::Continue(()) => Next::Piece,
+                    Next::Piece if is_asked => Next::Share,
+                    next => next,
                 }
             });
             match ended? {
@@ -369,13 +366,15 @@ fn open_for_another_engine(
     let descriptors = &ctx.descriptors;
     let source_dir = descriptors.pin(parent, Side::Source, ctx)?;
     let dest_dir = descriptors.pin(parent, Side::Dest, ctx)?;
-    let symlinks = match range.is_operand {
-        true => ctx.policy.symlinks_of_operands(),
-        false => ctx.policy.symlinks_of_entries,
+    let source = At {
+        dir: source_dir.as_fd(),
+        name: &range.source_name,
+        symlinks: match range.is_operand {
+            true => ctx.policy.symlinks_of_operands(),
+            false => ctx.policy.symlinks_of_entries,
+        },
     };
-    let (dir, name) = (source_dir.as_fd(), &range.source_name);
-    let source = descriptors
-        .making_room(|| sys::open_source(dir, name, symlinks, Blocking::OnlyForLease))?;
+    let source = descriptors.making_room(|| sys::open_source(source, Blocking::OnlyForLease))?;
     let at = At {
         dir: dest_dir.as_fd(),
         name: &range.dest_name,
@@ -401,9 +400,13 @@ pub(in crate::copy) fn take_back(ctx: &Context<'_>) {
 }
 
 impl DividedDest {
-    fn new(filling: Filling<'_>, moved: Moved, labelled: Result<(), AttributeError>) -> Self {
+    fn new(filling: Filling<'_>, moved: Moved) -> Self {
         let Filling {
-            ctx, source, dest, ..
+            ctx,
+            source,
+            dest,
+            labelled,
+            ..
         } = filling;
         // If one of these fails, other engines cannot open it, and give their parts back.
         let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
@@ -441,12 +444,12 @@ impl DividedDest {
             entry,
             source,
             dest,
+            labelled: self.labelled.and(restricted),
         };
-        if let Err(error) = settled {
-            return filling.abandon(error);
+        match settled {
+            Ok(()) => filling.finish(self.moved),
+            Err(error) => filling.abandon(error),
         }
-        let labelled = self.labelled.and(restricted);
-        filling.finish(self.moved, labelled)
     }
 }
 

@@ -14,7 +14,6 @@
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
 use std::num::NonZeroU64;
-use std::ops::ControlFlow;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -102,14 +101,9 @@ fn open(
     blocking: Blocking,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Errno> {
-    let fd = ctx.descriptors.making_room(|| {
-        sys::open_source(
-            entry.source_dir,
-            entry.source_name,
-            entry.symlinks,
-            blocking,
-        )
-    })?;
+    let fd = ctx
+        .descriptors
+        .making_room(|| sys::open_source(entry.source_at(), blocking))?;
     let stat = sys::stat_open(&fd)?;
     let storage = match sys::file_type(&stat) {
         FileType::RegularFile => scratch.storage(stat.st_dev, fd.as_fd()),
@@ -163,51 +157,60 @@ pub(in crate::copy) enum Filled {
     Cancelled,
 }
 
-/// Sets the SELinux context of a dest, before there is content to read. If it cannot be set, the content is copied all
-/// the same.
-#[inline(always)]
-pub(in crate::copy) fn label(ctx: &Context<'_>, dest: &OpenDest<'_>) -> Result<(), AttributeError> {
-    match dest.is_file && ctx.policy.sets_attributes {
-        true => attributes::label(&ctx.policy, dest.fd.as_fd()),
-        false => Ok(()),
-    }
-}
-
 /// A dest that is open and empty, and its source.
 pub(in crate::copy) struct Filling<'f> {
     pub(in crate::copy) ctx: &'f Context<'f>,
     pub(in crate::copy) entry: &'f Entry<'f>,
     pub(in crate::copy) source: &'f OpenSource,
     pub(in crate::copy) dest: OpenDest<'f>,
+    /// Says whether the dest has got its SELinux context.
+    pub(in crate::copy) labelled: Result<(), AttributeError>,
 }
 
 impl<'f> Filling<'f> {
+    /// Prepares to fill a dest. It gets its SELinux context before there is content to read. If that cannot be set, the
+    /// content is copied all the same.
+    #[inline(always)]
+    pub(in crate::copy) fn new(
+        ctx: &'f Context<'f>,
+        entry: &'f Entry<'f>,
+        source: &'f OpenSource,
+        dest: OpenDest<'f>,
+    ) -> Self {
+        let labelled = match dest.is_file && ctx.policy.sets_attributes {
+            true => attributes::label(&ctx.policy, &Inode::Opened(dest.fd.as_fd())),
+            false => Ok(()),
+        };
+        Self {
+            ctx,
+            entry,
+            source,
+            dest,
+            labelled,
+        }
+    }
+
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
     pub(in crate::copy) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
         let Self { ctx, source, .. } = self;
-        let labelled = label(ctx, &self.dest);
         let options = ctx.policy.options;
         let moved = if options.attributes_only
             || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always
         {
             Ok(Moved::default())
-        } else if options.spares_cache {
-            let moving = || self.move_past_cache(worker);
-            ctx.changes.write(&source.stat, moving)
         } else {
-            ctx.changes.write(&source.stat, || {
-                self.move_content(worker, |worker, piece| {
-                    match worker.copied_piece(&ctx.report, piece.bytes) {
-                        ControlFlow::Continue(()) => Next::Piece,
-                        ControlFlow::Break(()) => Next::Cancel,
-                    }
+            ctx.changes
+                .write(&source.stat, || match options.spares_cache {
+                    true => self.move_past_cache(worker),
+                    false => self.move_content(worker, |worker, piece| {
+                        worker.copied_piece(&ctx.report, piece.bytes)
+                    }),
                 })
-            })
         };
         match moved {
-            Ok(moved) => self.finish(moved, labelled),
+            Ok(moved) => self.finish(moved),
             Err(error) => self.abandon(error),
         }
     }
@@ -232,7 +235,7 @@ impl<'f> Filling<'f> {
             bytes_read += piece.bytes;
             written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
             match worker.copied_piece(report, piece.bytes) {
-                ControlFlow::Continue(()) if written.is_ok() => Next::Piece,
+                next if written.is_ok() => next,
                 _ => Next::Cancel,
             }
         });
@@ -263,11 +266,7 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    pub(in crate::copy) fn finish(
-        self,
-        moved: Moved,
-        labelled: Result<(), AttributeError>,
-    ) -> Result<Filled, Failure> {
+    pub(in crate::copy) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let Self { ctx, entry, .. } = self;
         let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
         if let Some(durability) = &ctx.durability {
@@ -297,8 +296,9 @@ impl<'f> Filling<'f> {
             }
             None => Ok(()),
         };
-        let labelled =
-            labelled.map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
+        let labelled = self
+            .labelled
+            .map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
         Ok(Filled::Complete {
             moved,
             is_file,

@@ -36,7 +36,7 @@ use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
 use crate::node::Side;
 use crate::sync::lock;
-use crate::sys::{self, At, Fd, Stat};
+use crate::sys::{self, At, Stat};
 
 /// The first copy of a source. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.
@@ -371,19 +371,14 @@ fn at_first(
         PinnedOrReopened::Pinned(dir) => call(dir.as_fd()),
         PinnedOrReopened::Reopened(dir) => {
             let done = call(dir.as_fd());
-            keep_linked_to(ctx, node, dir, scratch);
+            // Keep it open for the next link, in place of the last one, if a descriptor can be lent for it.
+            let last = &mut scratch.linked_to;
+            if last.is_some() || ctx.descriptors.lend(1) {
+                let node = Arc::clone(node);
+                *last = Some(LinkedTo { node, dir });
+            }
             done
         }
-    }
-}
-
-/// Keeps the directory open for the next link, in place of the last one, if a descriptor can be
-/// lent for it.
-fn keep_linked_to(ctx: &Context<'_>, node: &CopyNode, dir: Fd, scratch: &mut CopyScratch) {
-    let last = &mut scratch.linked_to;
-    if last.is_some() || ctx.descriptors.lend(1) {
-        let node = Arc::clone(node);
-        *last = Some(LinkedTo { node, dir });
     }
 }
 

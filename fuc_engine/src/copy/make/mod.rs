@@ -6,15 +6,15 @@
 //! - [`directory`]: directories, which are entered, and finished after their last entry.
 
 use std::ffi::{CStr, CString};
-use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, PathOnly, Role};
+use super::attributes::{self, PathOnly};
 use super::changes::New;
+use super::content::Next;
 use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, DestAcl, Origin};
@@ -41,10 +41,8 @@ pub(super) struct CopyScratch {
     pub(super) expects_empty: bool,
     /// The filesystem that was queried last, by its device number.
     storage: Option<(u64, Storage)>,
-    /// Buffer for content that is read and written.
+    /// Buffer for content that is read.
     pub(super) buffer: Vec<u8>,
-    /// Buffer for content that is read past the page cache.
-    pub(super) uncached: Vec<u8>,
     pub(super) linked_to: Option<LinkedTo>,
     /// The last link got another inode number than its first name, so the next one probably
     /// will, too.
@@ -79,8 +77,8 @@ pub(super) trait CopyWorker {
     fn scratch(&mut self) -> &mut CopyScratch;
 
     /// Accounts for a piece of a large file that was copied, and lets other workers have queued
-    /// work before the next piece. Returns `Break` if the run was cancelled.
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> ControlFlow<()>;
+    /// work before the next piece. Returns [`Next::Piece`], or [`Next::Cancel`] if the run was cancelled.
+    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> Next;
 
     /// Returns `true` if another engine wants a part of the content that this worker copies. To be called before
     /// [`copied_piece`](Self::copied_piece), which drops a request that queued tasks do not answer.
@@ -131,7 +129,7 @@ fn create_or_replace(
                 }
             })
         }
-        Cleared::KeptDirectory => Err(Errno::ISDIR),
+        Cleared::Kept(errno) => Err(errno),
         _ => Err(Errno::EXIST),
     };
     Ok(created.map(|()| Created::Yes))
@@ -158,7 +156,7 @@ fn transfer(
         Origin::Created => ctx.inherited_acl(entry),
         Origin::Existing => DestAcl::Possible,
     };
-    let set = attributes::transfer(&ctx.policy, source, dest, origin, acl, Role::Copy);
+    let set = attributes::transfer(&ctx.policy, source, dest, origin, acl);
     let set = set.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
         .map_err(Failure::making)
@@ -205,11 +203,11 @@ pub(super) fn copy_symlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Creat
     // Stat the link before reading it, because reading changes its time of access.
     let source = PathOnly::find(entry.source_at()).map_err(failed)?;
     let target = source.read_link().map_err(failed)?;
-    if create_symlink(ctx, entry, &target)? == Created::AlreadyThere {
-        return Ok(Created::AlreadyThere);
+    let created = create_symlink(ctx, entry, &target)?;
+    if created == Created::Yes {
+        set_attributes(ctx, entry, &source)?;
     }
-    set_attributes(ctx, entry, &source)?;
-    Ok(Created::Yes)
+    Ok(created)
 }
 
 fn create_symlink(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
@@ -240,10 +238,10 @@ pub(super) fn copy_special(
     if sys::file_type(held.stat()) != sys::file_type(source) {
         return Err(ctx.source_refused(entry, Refusal::SourceReplaced));
     }
-    if create_special(ctx, entry, held.stat())? == Created::AlreadyThere {
-        return Ok(());
+    match create_special(ctx, entry, held.stat())? {
+        Created::Yes => set_attributes(ctx, entry, &held),
+        Created::AlreadyThere => Ok(()),
     }
-    set_attributes(ctx, entry, &held)
 }
 
 fn create_special(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
@@ -254,16 +252,11 @@ fn create_special(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
-    let new = match kind {
-        FileType::CharacterDevice | FileType::BlockDevice => {
-            New::Device(entry.source_at(), kind, source.st_rdev)
-        }
-        _ => New::Copy(entry.source_at()),
-    };
     let create = |name: &CStr| {
-        ctx.changes.create(ctx.spot(entry), new, || {
-            sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
-        })
+        ctx.changes
+            .create(ctx.spot(entry), New::Copy(entry.source_at()), || {
+                sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
+            })
     };
     let created = match create_or_replace(ctx, entry, Making::Special, None, create)? {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
@@ -281,17 +274,15 @@ pub(super) fn make_link(
     entry: &Entry<'_>,
     kind: LinkKind,
 ) -> Result<Created, Failure> {
-    let target = match kind {
-        LinkKind::Hard => None,
-        LinkKind::Symbolic => match symlink_target(ctx, entry)? {
-            None => return refuse_relative_link(ctx, entry),
-            target => target,
-        },
-    };
     let source = entry.source_at();
-    let (new, operation) = match kind {
-        LinkKind::Hard => (New::HardLink(source), Operation::CreateHardLink),
-        LinkKind::Symbolic => (New::Symlink(source), Operation::CreateSymlink),
+    let (target, new, operation) = match kind {
+        LinkKind::Hard => (None, New::HardLink(source), Operation::CreateHardLink),
+        LinkKind::Symbolic => {
+            let Some(target) = symlink_target(ctx, entry)? else {
+                return refuse_relative_link(ctx, entry);
+            };
+            (Some(target), New::Symlink(source), Operation::CreateSymlink)
+        }
     };
     let create = |name: &CStr| {
         ctx.changes.create(ctx.spot(entry), new, || match &target {
@@ -301,18 +292,15 @@ pub(super) fn make_link(
     };
     let created = create_or_replace(ctx, entry, Making::Link(kind), None, create)?;
     let created = created.map_err(|errno| diagnose::linking(ctx, entry, operation, errno))?;
-    if created == Created::AlreadyThere {
-        return Ok(Created::AlreadyThere);
-    }
     let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
-    if kind == LinkKind::Symbolic && keeps_times {
+    if created == Created::Yes && kind == LinkKind::Symbolic && keeps_times {
         let source = look::at_source(entry);
         let source = source
             .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
         attributes::set_link_times(entry.dest_at(), &source)
             .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
     }
-    Ok(Created::Yes)
+    Ok(created)
 }
 
 /// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in

@@ -6,14 +6,13 @@ use rustix::io::Errno;
 
 use super::CopyRun;
 use crate::copy::context::{Context, Failure};
-use crate::copy::durability::Durability;
 use crate::copy::facts::{CopyNode, Entry, Symlinks};
 use crate::copy::operand::open_parent;
 use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
 use crate::operand;
-use crate::sys::{self, Blocking};
+use crate::sys::{self, At, Blocking};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
 /// disk in the end.
@@ -21,19 +20,16 @@ pub(super) fn begin(ctx: &Context<'_>) -> Result<(), Error> {
     let Some(durability) = &ctx.durability else {
         return Ok(());
     };
-    let note = |dir: BorrowedFd<'_>| match note(durability, dir) {
-        // The directory may not be read. The first file is noted instead.
-        Err(Errno::ACCESS) => Ok(()),
-        noted => noted,
-    };
-    for index in 0..ctx.operands.len() as u32 {
-        // All operands share one target.
-        if index > 0 && ctx.target.is_some() {
-            break;
+    let note = |dir: BorrowedFd<'_>| {
+        let device = sys::stat_directory(dir)?.identity.device();
+        let open = || sys::open_directory(dir, c".", Symlinks::NoFollow);
+        match durability.note_filesystem(device, open) {
+            // The directory may not be read. The first file is noted instead.
+            Err(Errno::ACCESS) => Ok(()),
+            noted => noted,
         }
-        with_parent(ctx, index, note).map_err(|errno| failed(ctx, errno))?;
-    }
-    Ok(())
+    };
+    for_each_parent(ctx, note).map_err(|errno| failed(ctx, errno))
 }
 
 /// Notes the filesystem of a dest directory that was entered.
@@ -69,7 +65,7 @@ pub(super) fn finish(run: &CopyRun<'_>) {
     }
     let synced = match run.assists() {
         true => Ok(()),
-        false => sync_parents(ctx, durability),
+        false => for_each_parent(ctx, |dir| durability.directory_complete(dir)),
     };
     if let Err(errno) = synced.and_then(|()| durability.finish()) {
         ctx.report.failed(failed(ctx, errno));
@@ -81,10 +77,13 @@ pub(super) fn kept(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> 
     let Some(durability) = &ctx.durability else {
         return Ok(());
     };
-    let at = entry.dest_at();
-    let opened = ctx.descriptors.making_room(|| {
-        sys::open_source(at.dir, at.name, Symlinks::Follow, Blocking::OnlyForLease)
-    });
+    let at = At {
+        symlinks: Symlinks::Follow,
+        ..entry.dest_at()
+    };
+    let opened = ctx
+        .descriptors
+        .making_room(|| sys::open_source(at, Blocking::OnlyForLease));
     opened
         .and_then(|file| durability.file_complete(file.as_fd()))
         .map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))
@@ -95,47 +94,37 @@ fn failed(ctx: &Context<'_>, errno: Errno) -> Error {
     Error::failed(Operation::Sync, path.clone(), errno).at_dest()
 }
 
-fn note(durability: &Durability, dir: BorrowedFd<'_>) -> Result<(), Errno> {
-    let device = sys::stat_directory(dir)?.identity.device();
-    let open = || sys::open_directory(dir, c".", Symlinks::NoFollow);
-    durability.note_filesystem(device, open)
-}
-
-/// Runs `call` on the target, or on the directory that contains the dest of an operand with an exact
-/// path.
-fn with_parent(
+/// Runs `call` on the directories that contain the dests of the operands: on the target, or on those in exact paths, and
+/// on the directories on the way to a dest.
+fn for_each_parent(
     ctx: &Context<'_>,
-    index: u32,
-    call: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    call: impl Fn(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    if let Some(target) = &ctx.target {
-        return call(target.as_fd());
-    }
-    let directory = operand::directory_of(ctx.operands.dest_name(index));
-    match sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow) {
-        Ok(dir) => call(dir.as_fd()),
-        // Then the dest cannot be created, which is reported elsewhere.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Ok(()),
-        Err(errno) => Err(errno),
-    }
-}
-
-/// Writes the directories to the disk that contain the dests of the operands.
-fn sync_parents(ctx: &Context<'_>, durability: &Durability) -> Result<(), Errno> {
+    let has_parents = ctx.policy.options.parents;
     for index in 0..ctx.operands.len() as u32 {
-        if index > 0 && ctx.target.is_some() && !ctx.policy.options.parents {
-            break;
+        let name = ctx.operands.dest_name(index);
+        match &ctx.target {
+            // All operands share it.
+            Some(_) if index > 0 && !has_parents => break,
+            Some(target) => call(target.as_fd())?,
+            None => {
+                let directory = operand::directory_of(name);
+                match sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow) {
+                    Ok(dir) => call(dir.as_fd())?,
+                    // Then the dest cannot be created, which is reported elsewhere.
+                    Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
+                    Err(errno) => return Err(errno),
+                }
+            }
         }
-        with_parent(ctx, index, |dir| durability.directory_complete(dir))?;
-        if ctx.policy.options.parents {
-            let (target, name) = (ctx.target(), ctx.operands.dest_name(index));
-            let mut synced = Ok(());
-            // If a directory cannot be opened, the operand has failed, and that was reported.
-            let _ = open_parent(&ctx.policy, target, name, |dir| {
-                synced = durability.directory_complete(dir);
-                synced
+        if has_parents {
+            let mut called = Ok(());
+            // If a directory cannot be opened, it is not there yet, or the operand has failed, which was reported.
+            let _ = open_parent(&ctx.policy, ctx.target(), name, |dir| {
+                called = call(dir);
+                called
             });
-            synced?;
+            called?;
         }
     }
     Ok(())

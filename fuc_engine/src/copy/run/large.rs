@@ -154,12 +154,7 @@ fn copy_together(
     dest: OpenDest<'_>,
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
-    let filling = Filling {
-        ctx: &run.ctx,
-        entry,
-        source: &source,
-        dest,
-    };
+    let filling = Filling::new(&run.ctx, entry, &source, dest);
     match divided::fill(filling, copy.worker) {
         ControlFlow::Break(rest) => {
             run.room.hold(Needs::of(&source.stat));

@@ -187,13 +187,7 @@ impl EntryCopy<'_, '_, '_, '_> {
                 .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
         }
         self.worker.is_awaited = dest.writing.is_some();
-        let filling = Filling {
-            ctx,
-            entry,
-            source,
-            dest,
-        };
-        let filled = filling.fill(self.worker);
+        let filled = Filling::new(ctx, entry, source, dest).fill(self.worker);
         self.worker.is_awaited = false;
         self.note_filled(source, filled, written)
     }

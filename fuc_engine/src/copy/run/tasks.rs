@@ -15,7 +15,7 @@ use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::{look, parents};
 use crate::error::{Error, Refusal};
-use crate::node::Place;
+use crate::node::{Place, Side};
 use crate::operand;
 use crate::sched::When;
 use crate::sync::lock;
@@ -326,7 +326,9 @@ pub(super) fn with_entry<'a, 's, 'e>(
             node.state.note_incomplete();
             // The directories could not be opened, and only the paths are needed.
             let entry = stored.restore(ctx.listed_entry(node, [CWD; 2], listed));
-            backup::restore_in(ctx, node, &entry);
+            let dir = ctx.descriptors.pin(node, Side::Dest, ctx);
+            let dir = dir.as_ref().map(AsFd::as_fd).map_err(|&errno| errno);
+            backup::restore_in(ctx, &entry, dir);
         }
     }
     walk::leave(run, stored.node, worker);
