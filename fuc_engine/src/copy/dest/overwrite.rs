@@ -27,14 +27,6 @@ use crate::observer::{Answer, Event, Question};
 use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
-/// The dest of an entry that is copied, as it was seen.
-pub(in crate::copy) enum Found {
-    Nothing,
-    File(Stat),
-    /// A link that leads to itself, which will be unlinked.
-    Loop,
-}
-
 /// The reason why a dest stays as it is.
 pub(in crate::copy) enum Unreplaced {
     Skipped,
@@ -44,12 +36,13 @@ pub(in crate::copy) enum Unreplaced {
     Adopted(Stat),
 }
 
-/// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so. Breaks if the dest stays.
+/// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so. Returns the dest if there is
+/// one. Breaks if it stays.
 pub(in crate::copy) fn decide(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-) -> Result<ControlFlow<Unreplaced, Found>, Failure> {
+) -> Result<ControlFlow<Unreplaced, Option<Stat>>, Failure> {
     let policy = &ctx.policy;
     let treatment = ctx.treatment(entry);
     let gets_rights = |dest: &Stat| gets_rights(ctx, source, dest);
@@ -60,10 +53,11 @@ pub(in crate::copy) fn decide(
             return Err(collisions::just_created(ctx, entry, source));
         }
         Ok(dest) => dest,
-        Err(Errno::NOENT) => return Ok(ControlFlow::Continue(Found::Nothing)),
+        Err(Errno::NOENT) => return Ok(ControlFlow::Continue(None)),
         // Opening the link fails too, and then it is unlinked.
         Err(Errno::LOOP) if policy.options.force => {
-            return Ok(ControlFlow::Continue(Found::Loop));
+            let link = look::at_dest(ctx, entry, Symlinks::NoFollow);
+            return Ok(ControlFlow::Continue(link.ok()));
         }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
@@ -92,16 +86,14 @@ pub(in crate::copy) fn decide(
         {
             return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
         }
-        Overwrite::Proceed => return Ok(ControlFlow::Continue(Found::File(dest))),
-        Overwrite::Adopt if gets_rights(&dest) => {
-            return Ok(ControlFlow::Continue(Found::File(dest)));
-        }
+        Overwrite::Proceed => return Ok(ControlFlow::Continue(Some(dest))),
+        Overwrite::Adopt if gets_rights(&dest) => return Ok(ControlFlow::Continue(Some(dest))),
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
         // It is removed when the source is open.
         Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if ctx.replaces_types(entry.node) => {
-            return Ok(ControlFlow::Continue(Found::File(dest)));
+            return Ok(ControlFlow::Continue(Some(dest)));
         }
         Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
     };
@@ -170,13 +162,11 @@ pub(in crate::copy) fn prepare(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-    found: Found,
+    dest: Option<&Stat>,
     numbers: &mut BackupNumbers,
 ) -> Result<DestState<Box<CStr>>, Failure> {
-    let dest = match &found {
-        Found::Nothing => return Ok(DestState::Vacant { backup: None }),
-        Found::Loop => return Ok(DestState::Occupied),
-        Found::File(dest) => dest,
+    let Some(dest) = dest else {
+        return Ok(DestState::Vacant { backup: None });
     };
     match ctx.treatment(entry) {
         // A directory is not backed up, and a mirror removes it later.

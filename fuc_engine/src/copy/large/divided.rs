@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{DESCRIPTORS, may_be_divided, middle, open_directory};
+use super::{may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
     ContentError, Moved, Next, OpenSource, Piece, RangeCopy, RangeEnd, extend, has_holes,
@@ -125,7 +125,9 @@ fn try_divide(filling: &Filling<'_>, from: u64) -> Option<CopyNode> {
         return None;
     }
     let parent = parent_of(entry).ok()?;
-    ctx.descriptors.lend(DESCRIPTORS).then_some(parent)
+    ctx.descriptors
+        .lend(FilePart::DESCRIPTORS)
+        .then_some(parent)
 }
 
 /// Returns the directory of a file.
@@ -152,6 +154,9 @@ pub(in crate::copy) struct FilePart {
 }
 
 impl FilePart {
+    /// Descriptors that are open while parts of a file are queued.
+    pub(in crate::copy) const DESCRIPTORS: usize = 2;
+
     /// Makes a part of the rest of a file.
     pub(in crate::copy) fn of_rest(entry: &Entry<'_>, source: OpenSource, rest: Rest) -> Self {
         Self {
@@ -290,7 +295,7 @@ impl Files<'_> {
         let mut copy = RangeCopy {
             source: self.source,
             dest: self.dest,
-            keeps_holes: keeps_holes(ctx, self.stat),
+            keeps_holes: has_holes(self.stat) && ctx.policy.options.sparse != Sparse::Never,
             buffer: Vec::new(),
         };
         let mut at = content.start;
@@ -316,11 +321,6 @@ impl Files<'_> {
             }
         }
     }
-}
-
-/// Returns `true` if the source has holes that the dest gets, too.
-fn keeps_holes(ctx: &Context<'_>, source: &Stat) -> bool {
-    has_holes(source) && ctx.policy.options.sparse != Sparse::Never
 }
 
 /// Copies a part of a file that another engine has divided. Gives halves of it to other workers by `give`, so that
@@ -392,11 +392,6 @@ fn open_for_another_engine(
         true => Ok((source, dest, source_stat)),
         false => Err(Errno::STALE),
     }
-}
-
-/// Takes back the descriptors of a file that was copied.
-pub(in crate::copy) fn take_back(ctx: &Context<'_>) {
-    ctx.descriptors.take_back(DESCRIPTORS);
 }
 
 impl DividedDest {

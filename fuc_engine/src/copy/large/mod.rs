@@ -69,9 +69,6 @@ const MEMORY_PER_WRITER: u64 = 12 << 20;
 /// Parts begin at multiples of this, which is at least a block of any filesystem.
 const ALIGNMENT: u64 = 64 << 10;
 
-/// Descriptors that are open while a part of the file is queued.
-const DESCRIPTORS: usize = 2;
-
 /// Returns `true` if much content may have to be written.
 #[inline]
 pub(super) fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
@@ -277,13 +274,10 @@ fn in_dest_directory<T>(
     entry: &Entry<'_>,
     ask: impl FnOnce(BorrowedFd<'_>) -> Option<T>,
 ) -> Option<T> {
-    if !entry.is_operand() {
-        return ask(entry.dest_dir);
-    }
     ask(open_directory(entry, Side::Dest).ok()?.as_fd())
 }
 
-/// Opens the directory that one side of an operand is in.
+/// Opens the directory that one side of an entry is in.
 pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno> {
     let (dir, path) = match side {
         Side::Source => (entry.source_dir, entry.source_name),

@@ -29,7 +29,7 @@ use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::Making;
 use crate::copy::dest::Cleared;
-use crate::copy::facts::{CopyNode, Entry, FileId, FileTime, Fingerprint, StoredEntry, Symlinks};
+use crate::copy::facts::{CopyNode, Entry, FileId, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
@@ -96,8 +96,7 @@ impl SeenFile {
 /// Facts about a source that all of its names share, and other files with its inode number hardly do.
 #[derive(Clone, Copy)]
 struct Traits {
-    /// A hash of size and time of modification.
-    content: u64,
+    fingerprint: Fingerprint,
     /// A hash of the time of status change.
     change: u32,
     links: u32,
@@ -105,17 +104,13 @@ struct Traits {
 
 impl Traits {
     fn of(source: &Stat) -> Self {
-        let [_, modified, changed] = sys::times(source);
-        let hash = |time: FileTime, number| {
-            let facts = (time.seconds, time.nanoseconds, number);
-            Seeded::default().hash_one(facts)
-        };
+        let [_, _, changed] = sys::times(source);
         // The type of the field depends on the architecture.
         #[allow(clippy::unnecessary_cast)]
         let links = source.st_nlink as u32;
         Self {
-            content: hash(modified, source.st_size),
-            change: hash(changed, 0) as u32,
+            fingerprint: Fingerprint::of(source),
+            change: Seeded::default().hash_one((changed.seconds, changed.nanoseconds)) as u32,
             links,
         }
     }
@@ -123,7 +118,8 @@ impl Traits {
     /// Returns `true` if these are facts about one file. A link that was made or removed in the meantime, perhaps
     /// by this run, has also changed the time.
     fn are_of_one_file(&self, other: &Self) -> bool {
-        self.content == other.content && (self.change == other.change || self.links != other.links)
+        self.fingerprint == other.fingerprint
+            && (self.change == other.change || self.links != other.links)
     }
 }
 

@@ -251,6 +251,6 @@ fn finish<'a>(
     if let Some(operand) = operand {
         run.ctx.finish_operand(operand);
     }
-    divided::take_back(&run.ctx);
+    run.ctx.descriptors.take_back(FilePart::DESCRIPTORS);
     push(run.room.end(needs), worker);
 }

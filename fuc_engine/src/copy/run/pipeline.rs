@@ -131,7 +131,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         }
         run.check_dest_of_operand(entry, source)?;
         let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let prepared = overwrite::prepare(ctx, entry, source, found, numbers)?;
+        let prepared = overwrite::prepare(ctx, entry, source, found.as_ref(), numbers)?;
         let entry = &Entry {
             dest_state: prepared.map(|backup| &**backup),
             ..*entry
