@@ -1,5 +1,5 @@
-//! Large files: which they are, when their dests get their names, which of them are written at the same time, and
-//! how several engines copy the rest of one.
+//! Large files: which they are, which of them are written at the same time, and how several engines copy the rest of
+//! one.
 //!
 //! ```text
 //! listed ─▶ queued ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
