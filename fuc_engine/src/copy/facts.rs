@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::FileType;
 
@@ -275,79 +275,67 @@ pub(super) struct DirFacts {
     pub(super) mode_pending: Option<u32>,
 }
 
-/// [`DirFacts`], and the facts inherited from the parent, in the three bytes that a node has room
-/// for, and whether an entry has failed.
-pub(super) struct Mark {
-    /// The lower 12 bits are the mode. The next one says whether there is a mode.
-    mode: [u8; 2],
-    // Relaxed: they change before another worker gets the directory.
-    flags: AtomicU8,
-    // Relaxed: the decrement in `node::climb` publishes it to the worker that finishes the directory.
-    incomplete: AtomicBool,
-}
+/// [`DirFacts`], the facts inherited from the parent, and whether an entry has failed, in the four bytes that a node has
+/// room for. The lower 12 bits are the mode.
+// Relaxed: the facts change before another worker gets the directory. The decrement in `node::climb` publishes a failure
+// to the worker that finishes the directory.
+pub(super) struct Mark(AtomicU32);
 
 impl Mark {
-    const HAS_MODE: u16 = 1 << 12;
-    /// The flags that matter to the entries of the directory at another engine.
-    const INHERITANCE: u8 = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL;
-
+    const MODE: u32 = 0o7777;
+    const HAS_MODE: u32 = 1 << 12;
+    const INCOMPLETE: u32 = 1 << 13;
+    const HAS_ACCESS_TIME: u32 = 1 << 14;
+    const GETS_ATTRIBUTES: u32 = 1 << 15;
+    const BORROWED: u32 = 1 << 16;
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
-    const RETURNS_TO_SOURCE: u8 = 1;
-    const RETURNS_TO_DEST: u8 = 1 << 1;
-    const BEHIND_LINK: u8 = 1 << 2;
-    const HAS_ACCESS_TIME: u8 = 1 << 3;
-    const CREATED: u8 = 1 << 4;
-    const GIVES_ACL: u8 = 1 << 5;
-    const GETS_ATTRIBUTES: u8 = 1 << 6;
-    const BORROWED: u8 = 1 << 7;
+    const RETURNS_TO_SOURCE: u32 = 1 << 17;
+    const RETURNS_TO_DEST: u32 = 1 << 18;
+    const RETURNS: u32 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+    const BEHIND_LINK: u32 = 1 << Self::INHERITANCE;
+    const CREATED: u32 = 2 << Self::INHERITANCE;
+    const GIVES_ACL: u32 = 4 << Self::INHERITANCE;
+    /// The first of the flags that matter to the entries of the directory at another engine. No others follow.
+    const INHERITANCE: u32 = 24;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
-        let mut flags = parent.map_or(0, Self::inherited);
-        if facts.gets_attributes {
-            flags |= Self::GETS_ATTRIBUTES | Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
-        }
-        if facts.is_behind_link {
-            flags |= Self::BEHIND_LINK;
-        }
-        if facts.has_access_time {
-            flags |= Self::HAS_ACCESS_TIME;
-        }
-        if facts.origin == Origin::Created {
-            flags |= Self::CREATED;
-        }
-        if facts.inherited_acl == DestAcl::Possible {
-            flags |= Self::GIVES_ACL;
-        }
-        let mode = facts
-            .mode_pending
-            .map_or(0, |mode| Self::HAS_MODE | mode as u16 & 0o7777);
-        Self {
-            mode: mode.to_le_bytes(),
-            flags: flags.into(),
-            incomplete: AtomicBool::new(false),
-        }
+        let mode = facts.mode_pending.map(|mode| mode & Self::MODE);
+        let flags = [
+            (facts.gets_attributes, Self::GETS_ATTRIBUTES | Self::RETURNS),
+            (facts.is_behind_link, Self::BEHIND_LINK),
+            (facts.has_access_time, Self::HAS_ACCESS_TIME),
+            (facts.origin == Origin::Created, Self::CREATED),
+            (facts.inherited_acl == DestAcl::Possible, Self::GIVES_ACL),
+            (mode.is_some(), Self::HAS_MODE),
+        ];
+        let flags = flags.iter().filter(|(is_set, _)| *is_set);
+        let flags = flags.fold(parent.map_or(0, Self::inherited), |all, (_, flag)| {
+            all | flag
+        });
+        Self((flags | mode.unwrap_or(0)).into())
     }
 
     /// Makes the mark of a directory that belongs to another engine, which has returned `inheritance` for it.
     pub(super) fn borrowed(inheritance: u8) -> Self {
-        Self {
-            mode: [0; 2],
-            flags: (Self::BORROWED | inheritance & Self::INHERITANCE).into(),
-            incomplete: AtomicBool::new(false),
-        }
+        let known = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL;
+        let inherited = u32::from(inheritance) << Self::INHERITANCE & known;
+        Self((Self::BORROWED | inherited).into())
+    }
+
+    fn bits(&self) -> u32 {
+        self.0.load(Ordering::Relaxed)
     }
 
     /// Returns the part of the mark that another engine needs for the entries of the directory.
     fn inheritance(&self) -> u8 {
-        self.flags.load(Ordering::Relaxed) & Self::INHERITANCE
+        (self.bits() >> Self::INHERITANCE) as u8
     }
 
-    fn inherited(parent: &CopyNode) -> u8 {
-        const INHERITED: u8 = Mark::RETURNS_TO_SOURCE | Mark::RETURNS_TO_DEST | Mark::BEHIND_LINK;
-        let mut flags = parent.state.flags.load(Ordering::Relaxed) & INHERITED;
+    fn inherited(parent: &CopyNode) -> u32 {
+        let mut flags = parent.state.bits() & (Self::RETURNS | Self::BEHIND_LINK);
         if parent.is_shared() {
-            flags |= Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+            flags |= Self::RETURNS;
         }
         if parent.state.mode().is_some() {
             flags |= Self::RETURNS_TO_DEST;
@@ -355,22 +343,22 @@ impl Mark {
         flags
     }
 
-    fn has(&self, flag: u8) -> bool {
-        self.flags.load(Ordering::Relaxed) & flag != 0
+    fn has(&self, flag: u32) -> bool {
+        self.bits() & flag != 0
     }
 
     /// Notes that the entries of another directory were copied to the dest before.
     pub(super) fn note_merged(&self) {
-        self.flags.fetch_and(!Self::CREATED, Ordering::Relaxed);
+        self.0.fetch_and(!Self::CREATED, Ordering::Relaxed);
     }
 
     /// Notes that an entry has failed, or is not copied for another reason than the filter.
     pub(super) fn note_incomplete(&self) {
-        self.incomplete.store(true, Ordering::Relaxed);
+        self.0.fetch_or(Self::INCOMPLETE, Ordering::Relaxed);
     }
 
     pub(super) fn is_incomplete(&self) -> bool {
-        self.incomplete.load(Ordering::Relaxed)
+        self.has(Self::INCOMPLETE)
     }
 
     pub(super) fn gets_attributes(&self) -> bool {
@@ -411,8 +399,8 @@ impl Mark {
 
     /// Returns the mode to set in the end.
     pub(super) fn mode(&self) -> Option<u32> {
-        let mode = u16::from_le_bytes(self.mode);
-        (mode & Self::HAS_MODE != 0).then_some(u32::from(mode & 0o7777))
+        let bits = self.bits();
+        (bits & Self::HAS_MODE != 0).then_some(bits & Self::MODE)
     }
 
     /// Returns `true` if an ancestor's directory will be needed again.
