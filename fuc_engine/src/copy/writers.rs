@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
@@ -15,9 +15,9 @@ pub(super) struct Writers {
     /// At most one file and one name for each worker.
     files: Mutex<Vec<Written>>,
     file_done: Condvar,
-    /// Directories that are being filled.
-    directories: Mutex<HashMap<SharedDest, Turn>>,
-    /// The filesystem that was queried last: its device number, and whether it is a native one.
+    /// Directories that are being filled: first the one that is copied there, then those that wait until it is complete.
+    directories: Mutex<HashMap<SharedDest, Vec<CopyNode>>>,
+    /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
     native: AtomicU64,
 }
 
@@ -33,13 +33,6 @@ impl SharedDest {
         let parent = parent.address();
         Self { parent, dest }
     }
-}
-
-/// The directory that is copied to a dest, and those that wait until it is complete.
-struct Turn {
-    /// The address of its node.
-    filled: usize,
-    waiting: Vec<CopyNode>,
 }
 
 /// A file that is written.
@@ -85,13 +78,12 @@ impl Writers {
     pub(super) fn begin_directory(&self, dest: SharedDest, node: CopyNode) -> Option<CopyNode> {
         match lock(&self.directories).entry(dest) {
             Entry::Vacant(free) => {
-                let (filled, waiting) = (node.address(), Vec::new());
-                free.insert(Turn { filled, waiting });
+                free.insert(vec![node.clone()]);
                 Some(node)
             }
             Entry::Occupied(turn) => {
                 node.state.note_merged();
-                turn.into_mut().waiting.push(node);
+                turn.into_mut().push(node);
                 None
             }
         }
@@ -101,30 +93,29 @@ impl Writers {
     pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
         let turn = directories.get_mut(&dest)?;
-        if turn.filled != node.address() {
+        if !Arc::ptr_eq(turn.first()?, node) {
             return None;
         }
-        let next = turn.waiting.pop();
-        match &next {
-            Some(next) => turn.filled = next.address(),
-            None => drop(directories.remove(&dest)),
+        // The last one takes the first place.
+        turn.swap_remove(0);
+        let next = turn.first().cloned();
+        if next.is_none() {
+            directories.remove(&dest);
         }
         next
     }
 
     /// Returns `true` if a native filesystem has this device number. `file` is on it.
     pub(super) fn is_native(&self, device: u32, file: BorrowedFd<'_>) -> bool {
-        const NATIVE: u64 = 1 << 32;
-        const KNOWN: u64 = 1 << 33;
+        let known = u64::from(device) << 2 | 2;
         // Relaxed: the number is complete by itself.
         let last = self.native.load(Ordering::Relaxed);
-        if last & !NATIVE == KNOWN | u64::from(device) {
-            return last & NATIVE != 0;
+        if last & !1 == known {
+            return last & 1 != 0;
         }
         let is_native = Storage::of(file) == Storage::Native;
-        let native = if is_native { NATIVE } else { 0 };
-        let known = KNOWN | native | u64::from(device);
-        self.native.store(known, Ordering::Relaxed);
+        self.native
+            .store(known | u64::from(is_native), Ordering::Relaxed);
         is_native
     }
 }
