@@ -1,6 +1,6 @@
 //! Hard links among the sources.
 
-use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt, thread, time::Duration};
 
 use testkit::{
     or_skip,
@@ -429,4 +429,43 @@ fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
             "cpz: cannot stat 'into/one': Input/output error\n"
         );
     }
+}
+
+#[test]
+fn a_dest_stays_if_another_process_replaces_the_first_copy() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let scratch = Scratch::new();
+    let at = |name: &str| scratch.path().join(name);
+    Tree::at(scratch.path())
+        .file("s/first", "1")
+        .hardlink("s/first", "s/sub/second")
+        .file("d/first", "old")
+        .file("d/sub/second", "old")
+        .file("new", "new");
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while fs::read(at("d/first")).unwrap() != b"1" {
+                thread::sleep(Duration::from_millis(10));
+            }
+            fs::rename(at("new"), at("d/first")).unwrap();
+        });
+        let inject = "inject=linkat:delay_enter=500000:when=1";
+        let strace = [
+            "-f",
+            "-qq",
+            "-o",
+            "/dev/null",
+            "-e",
+            "trace=linkat",
+            "-e",
+            inject,
+        ];
+        let run = Run::new("strace").args(strace).args([CPZ, "-aT", "s", "d"]);
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    });
+    assert_eq!(fs::read(at("d/first")).unwrap(), b"new");
+    assert_eq!(fs::read(at("d/sub/second")).unwrap(), b"old");
 }

@@ -16,6 +16,7 @@
 //! the first name's did. Only sources with several names are looked up, or all sources if links are followed,
 //! because each link is another name.
 
+use std::cell::Cell;
 use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
@@ -263,8 +264,8 @@ pub(in crate::copy) fn find_copy(
 /// Links the dest to `first`. Fails if that is not the file any more that it was. A dest in the way is `cleared` already,
 /// or else the rules decide about it.
 ///
-/// The link is checked after it was made, because another process may have put another file in
-/// the place of the first copy. On some filesystems each name has an inode number of its own, so
+/// The link is checked after it was made, and before it replaces a dest, because another process may have put another
+/// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
 /// that the check fails for a good link too. There, the first copy is opened and checked before.
 pub(in crate::copy) fn link(
     ctx: &Context<'_>,
@@ -275,20 +276,21 @@ pub(in crate::copy) fn link(
 ) -> Result<Created, Failure> {
     let (_, file) = first.link_target(entry.symlinks);
     if !scratch.links_change_ids {
-        let by_name =
-            |first: At<'_>, name: &CStr| sys::create_hard_link(first, entry.dest_dir, name);
-        if make(ctx, entry, first, cleared, scratch, by_name)? == Created::AlreadyThere {
-            return Ok(Created::AlreadyThere);
+        let leads_elsewhere = Cell::new(false);
+        let by_name = |first: At<'_>, name: &CStr| {
+            sys::create_hard_link(first, entry.dest_dir, name)?;
+            let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow)?;
+            if FileId::of(&made) == file.id {
+                return Ok(());
+            }
+            leads_elsewhere.set(true);
+            sys::unlink(entry.dest_dir, name)?;
+            Err(Errno::STALE)
+        };
+        let made = make(ctx, entry, first, cleared, scratch, by_name);
+        if !leads_elsewhere.get() {
+            return made;
         }
-        let leads_elsewhere = ctx.changes.really(|| {
-            let made = look::at_dest(ctx, entry, Symlinks::NoFollow)?;
-            Ok(FileId::of(&made) != file.id)
-        });
-        if !leads_elsewhere.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))? {
-            return Ok(Created::Yes);
-        }
-        sys::unlink(entry.dest_dir, entry.dest_name)
-            .map_err(|errno| ctx.making_failure(entry, Operation::Remove, errno))?;
     }
     let checked = |first: At<'_>, name: &CStr| link_checked(ctx, entry, first, file, name);
     let created = make(ctx, entry, first, cleared, scratch, checked)?;
