@@ -1,6 +1,13 @@
 //! Filesystems on which several names or numbers lead to one file.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, SystemTime},
+};
 
 use rustix::fs::inotify;
 use testkit::{
@@ -308,6 +315,77 @@ fn another_file_of_the_same_size_and_time_is_overwritten() {
     succeeds(place.path(), &["-p", "a", "c"]);
     let modified = fs::metadata(place.path().join("c")).unwrap().modified();
     assert_eq!(modified.unwrap(), std::time::UNIX_EPOCH + time);
+}
+
+#[test]
+fn another_file_of_the_same_content_is_replaced_if_that_is_asked_for() {
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let time = Duration::from_secs(1_000_000_000);
+    for option in ["--remove-destination", "--atomic"] {
+        let tree = Tree::at(place.path());
+        tree.file("s", "equal")
+            .mtime(time)
+            .file("d", "equal")
+            .mtime(time);
+        tree.hardlink("d", format!("other{option}"));
+        succeeds(place.path(), &[option, "s", "d"]);
+        let replaced = fs::metadata(place.stored().join("d")).unwrap();
+        assert_eq!(replaced.nlink(), 1, "{option}");
+    }
+}
+
+#[test]
+fn a_file_of_the_same_content_need_not_be_written_to() {
+    let place = or_skip!(FuseMount::with(Habits {
+        flush: Some(Errno::PERM),
+        ..Habits::default()
+    }));
+    let time = Duration::from_secs(1_000_000_000);
+    let tree = Tree::at(place.stored());
+    tree.file("s", "equal")
+        .mtime(time)
+        .file("d", "equal")
+        .mtime(time);
+    tree.file("other", "other").mtime(time);
+    succeeds(place.path(), &["s", "d"]);
+    let outcome = copy(place.path(), &["s", "other"]);
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+}
+
+#[test]
+fn a_source_that_another_process_touches_is_not_the_dest() {
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let names: Vec<_> = (0..50).map(|number| format!("s/{number}")).collect();
+    let tree = Tree::at(place.path());
+    for name in &names {
+        tree.file(name, "equal");
+    }
+    succeeds(place.path(), &["-aT", "s", "d"]);
+    let begin = SystemTime::now();
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                for name in &names {
+                    let file = File::options().write(true).open(place.path().join(name));
+                    file.unwrap().set_modified(SystemTime::now()).unwrap();
+                }
+            }
+        });
+        thread::sleep(Duration::from_millis(50));
+        for _ in 0..3 {
+            let outcome = copy(place.path(), &["-rT", "s", "d"]);
+            assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    for name in &names {
+        let source = fs::metadata(place.stored().join(name)).unwrap();
+        assert!(
+            source.modified().unwrap() >= begin,
+            "{name} got an old time"
+        );
+    }
 }
 
 #[test]

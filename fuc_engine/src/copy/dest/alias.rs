@@ -3,8 +3,11 @@
 //! On some filesystems a file has several inode numbers: one for each path, for each spelling of its name, or for a
 //! directory and its mirror. Emptying the dest would empty the source then. So if both have the same size and nearly the
 //! same time, and one is not on a native filesystem, both are read before the dest is emptied. A dest that has the
-//! content is not written to. If it turns out to be the source, it is refused. If the two cannot be compared, the copy
-//! fails and the dest stays.
+//! content is not written to. If it turns out to be the source, it is refused: another time of the dest is that of the
+//! source, too. If the two cannot be compared, the copy fails and the dest stays.
+//!
+//! A filesystem may show the time of a file by one of its names, and remember an older one by another name. So a dest
+//! that seems to be another file is only unlinked, which leaves the source its name.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -13,7 +16,7 @@ use rustix::io::Errno;
 use crate::copy::attributes;
 use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
-use crate::copy::facts::{Entry, FileId, Symlinks};
+use crate::copy::facts::{Entry, FileId, FileTime, Symlinks};
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, At, Blocking, Fd, Inode, Stat, Storage};
 
@@ -21,6 +24,16 @@ use crate::sys::{self, At, Blocking, Fd, Inode, Stat, Storage};
 const ROUNDED_SECONDS: u64 = 2;
 /// Bytes that are read by one call from each side. As many as for a copy.
 const READ_BYTES: usize = 128 << 10;
+
+/// What an existing dest is to its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Likeness {
+    Different,
+    /// It has the content, and is another file or seems to be one.
+    Equal,
+    /// It has the content. Whether it is the source is unknown.
+    Unclear,
+}
 
 /// A dest that is created, or opened and emptied.
 #[derive(Clone, Copy)]
@@ -31,37 +44,43 @@ pub(super) struct Opening<'c, 'o> {
 }
 
 impl Opening<'_, '_> {
-    /// Returns `true` if an open dest, which was seen as `present`, has the content of its source.
+    /// Compares an open dest, which was seen as `present`, with its source.
     ///
     /// # Errors
     /// If the dest is the source, or if that cannot be found out.
     #[inline]
-    pub(super) fn has_content(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<bool, Failure> {
+    pub(super) fn likeness(
+        self,
+        dest: BorrowedFd<'_>,
+        present: &Stat,
+    ) -> Result<Likeness, Failure> {
         let Self { ctx, source, .. } = self;
         let device = FileId::of(present).device;
         let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
         if is_native || !sys::is_regular(&source.stat) {
-            return Ok(false);
+            return Ok(Likeness::Different);
         }
-        ctx.changes.really(|| self.compare(dest, present))
+        match ctx.changes.are_visible() {
+            true => self.compare(dest, present),
+            false => Ok(Likeness::Different),
+        }
     }
 
     #[cold]
-    fn compare(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<bool, Failure> {
+    fn compare(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<Likeness, Failure> {
         let Self { ctx, entry, source } = self;
         let unread = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
         let dest_unread = |errno| ctx.making_failure(entry, Operation::Read, errno);
         // One of the two names may have been changed since the other one was looked at.
         let (bytes, modified) = sys::size_and_time(source.fd()).map_err(unread)?;
         let (dest_bytes, dest_modified) = sys::size_and_time(dest).map_err(dest_unread)?;
-        let seconds = modified.seconds.abs_diff(dest_modified.seconds);
-        if bytes != dest_bytes || seconds > ROUNDED_SECONDS {
-            return Ok(false);
+        if bytes != dest_bytes || !is_near(modified, dest_modified) {
+            return Ok(Likeness::Different);
         }
         let readable = match self.open_to_read(dest, present) {
             Ok(readable) => readable,
             // A user that may read the source may also read it under its other name.
-            Err(Errno::ACCESS) => return Ok(false),
+            Err(Errno::ACCESS) => return Ok(Likeness::Different),
             Err(errno) => return Err(dest_unread(errno)),
         };
         let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
@@ -74,7 +93,7 @@ impl Opening<'_, '_> {
             let bytes = sys::read_at(source.fd(), from, at).map_err(unread)?;
             let found = read_full(readable.as_fd(), &mut to[..bytes.max(1)], at);
             if found.map_err(dest_unread)? != bytes || from[..bytes] != to[..bytes] {
-                return Ok(false);
+                return Ok(Likeness::Different);
             }
             if bytes == 0 {
                 break;
@@ -82,20 +101,28 @@ impl Opening<'_, '_> {
             at += bytes as u64;
         }
         let inode = Inode::Opened(dest);
-        // If no time can be set, both names are left as they are.
-        let is_marked = attributes::mark_incomplete(&inode, &source.stat).is_ok();
-        let is_unchanged = |(_, time)| time == modified;
-        if is_marked && !sys::size_and_time(source.fd()).is_ok_and(is_unchanged) {
+        let marked = attributes::mark_incomplete(&inode, &source.stat);
+        let now = |file| sys::size_and_time(file).ok().map(|(_, time)| time);
+        let (source_now, dest_now) = (now(source.fd()), now(dest));
+        let mark = dest_now.filter(|time| marked.is_ok() && *time != dest_modified);
+        // Another process may have changed the source, too, but not to this time.
+        let is_mark = |time| time != modified && mark.is_some_and(|mark| is_near(mark, time));
+        if source_now.is_some_and(is_mark) {
             // The source has the finer times. Without the right to set them, the dest's do.
             if Inode::Opened(source.fd()).set_times(&source.stat).is_err() {
                 let _ = inode.set_times(present);
             }
             return Err(ctx.refused(entry, Refusal::SameFile));
         }
-        if !ctx.policy.options.preserve.timestamps {
-            let _ = inode.touch();
+        let keeps_times = ctx.policy.options.preserve.timestamps;
+        if keeps_times || inode.touch().is_err() {
+            // A copy gets its times in the end.
+            let _ = inode.set_times(present);
         }
-        Ok(true)
+        Ok(match (mark, source_now) {
+            (Some(_), Some(_)) => Likeness::Equal,
+            _ => Likeness::Unclear,
+        })
     }
 
     /// Opens a dest, which is open to write to it or only held, to read it.
@@ -121,17 +148,17 @@ impl Opening<'_, '_> {
     }
 }
 
-/// Returns `true` if the file that is at the dest, which is about to be unlinked, has the content of its source. It may be
-/// the only name of the source then.
+/// Compares the file that is at the dest, which is about to be unlinked, with its source. It may be the only name of the
+/// source.
 ///
 /// # Errors
-/// As [`Opening::has_content`].
+/// As [`Opening::likeness`].
 #[cold]
-pub(super) fn is_content_of(
+pub(super) fn likeness_of(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
-) -> Result<bool, Failure> {
+) -> Result<Likeness, Failure> {
     let open = |at| {
         let opened = || sys::open_source(at, Blocking::OnlyForLease);
         let fd = ctx.descriptors.making_room(opened)?;
@@ -148,17 +175,22 @@ pub(super) fn is_content_of(
                 || !ctx.writers.is_native(device, entry.dest_dir))
     };
     if !sys::is_regular(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
-        return Ok(false);
+        return Ok(Likeness::Different);
     }
     let opened: Result<_, Errno> =
         open(entry.source_at()).and_then(|source| Ok((source, open(entry.dest_at())?)));
     let Ok(((fd, stat), (dest, present))) = opened else {
-        return Ok(false);
+        return Ok(Likeness::Different);
     };
     let storage = Storage::of(fd.as_fd());
     let source = OpenSource { fd, stat, storage };
     let source = &source;
-    Opening { ctx, entry, source }.has_content(dest.as_fd(), &present)
+    Opening { ctx, entry, source }.likeness(dest.as_fd(), &present)
+}
+
+/// Returns `true` if two times may be one that a filesystem has rounded.
+fn is_near(a: FileTime, b: FileTime) -> bool {
+    a.seconds.abs_diff(b.seconds) <= ROUNDED_SECONDS
 }
 
 /// Reads until the buffer is full or the file ends. Returns the number of bytes.

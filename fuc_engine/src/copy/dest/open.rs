@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::alias::{Opening, is_content_of};
+use super::alias::{Likeness, Opening, likeness_of};
 use super::overwrite::{Cleared, clear_dest, unlink_dest};
 use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed};
 use crate::copy::attributes;
@@ -153,7 +153,7 @@ impl<'c> Opening<'c, '_> {
         let Self { ctx, entry, source } = self;
         if !ctx.policy.options.force
             || !is_about_the_file(errno)
-            || is_content_of(ctx, entry, &source.stat)?
+            || likeness_of(ctx, entry, &source.stat)? == Likeness::Unclear
         {
             return Err(self.failed(errno));
         }
@@ -228,7 +228,7 @@ impl<'c> Opening<'c, '_> {
             Err(_) => return Ok(None),
         }
         let writing = collisions::begin_writing(ctx, &present);
-        let has_content = self.has_content(held.as_fd(), &present)?;
+        let has_content = self.likeness(held.as_fd(), &present)? != Likeness::Different;
         let access = match has_content {
             // Only its attributes are set.
             true if sys::check_writing(dest).is_ok() => sys::Access::Read,
@@ -297,7 +297,7 @@ impl<'c> Opening<'c, '_> {
         let mut has_content = false;
         if is_file && ctx.policy.writes_content {
             writing = collisions::begin_writing(ctx, &opened);
-            has_content = self.has_content(dest.as_fd(), &opened)?;
+            has_content = self.likeness(dest.as_fd(), &opened)? != Likeness::Different;
             // An empty file is truncated too: that gives it a new time of modification.
             if !has_content && let Err(errno) = sys::set_size(dest.as_fd(), 0) {
                 // The filesystem may remove content only when the file is opened.

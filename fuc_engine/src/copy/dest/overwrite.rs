@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::alias;
+use super::alias::{self, Likeness};
 use super::backup::{self, BackupNumbers};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
@@ -175,7 +175,7 @@ pub(in crate::copy) fn prepare(
             let backup = backup::make(ctx, entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })
         }
-        DestTreatment::Unlinked if alias::is_content_of(ctx, entry, source)? => {
+        DestTreatment::Unlinked if alias::likeness_of(ctx, entry, source)? == Likeness::Unclear => {
             Ok(DestState::Occupied)
         }
         DestTreatment::Unlinked => {

@@ -283,11 +283,18 @@ impl<'f> Filling<'f> {
         let OpenDest {
             fd,
             is_file,
+            has_content,
             writing,
             ..
         } = self.dest;
         let source = &self.source.stat;
-        sys::close_checked(fd).map_err(|errno| not_closed(ctx, entry, is_file, source, errno))?;
+        match sys::close_checked(fd) {
+            // A server may refuse to close a file to which nothing was written.
+            Err(errno) if !has_content => {
+                return Err(not_closed(ctx, entry, is_file, source, errno));
+            }
+            _ => {}
+        }
         // Another worker may write to it now.
         drop(writing);
         let set = match attributes {
