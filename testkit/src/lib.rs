@@ -11,10 +11,10 @@
 //! The smallest test of a command:
 //!
 //! ```no_run
-//! use std::path::Path;
 //! # const RMZ: &str = "rmz"; // env!("CARGO_BIN_EXE_rmz")
+//! const RM: testkit::run::Pair = testkit::run::Pair::new(RMZ, "rm");
 //!
-//! testkit::run::parity(Path::new(RMZ), "rm", ["-rv", "a"], |tree| {
+//! RM.check(["-v", "a"], |tree| {
 //!     tree.file("a/b", b"content").dir("a/c");
 //! });
 //! ```

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Outcome;
+use super::{Observed, Status};
 
 /// Cuts an output into sorted lines, with `CMD` in place of the command's own name.
 ///
@@ -24,8 +24,7 @@ pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
 }
 
 /// Replaces each `pattern` in `text`.
-#[must_use]
-pub fn replaced(text: &[u8], pattern: &[u8], by: &[u8]) -> Vec<u8> {
+pub(super) fn replaced(text: &[u8], pattern: &[u8], by: &[u8]) -> Vec<u8> {
     let mut rest = text;
     let mut replaced = Vec::with_capacity(text.len());
     while let Some((&first, later)) = rest.split_first() {
@@ -40,17 +39,29 @@ pub fn replaced(text: &[u8], pattern: &[u8], by: &[u8]) -> Vec<u8> {
     replaced
 }
 
-/// Returns `true` if two outcomes are equal, apart from the names of the commands and the order of lines.
+/// Describes all that two commands did, or returns an empty string if that is equal, apart from their names and the
+/// order of lines.
 #[must_use]
-pub(super) fn same_but_for_name(ours: (&Outcome, &Path), theirs: (&Outcome, &Path)) -> bool {
-    let normal = |(outcome, name): (&Outcome, &Path)| {
-        (
-            outcome.status,
-            normal_lines(&outcome.stdout, name),
-            normal_lines(&outcome.stderr, name),
-        )
-    };
-    normal(ours) == normal(theirs)
+pub fn difference(ours: &Observed, gnu: &Observed) -> String {
+    let trees = gnu.tree.diff(&ours.tree);
+    if trees.is_empty() && told(ours) == told(gnu) {
+        return trees;
+    }
+    let mut report = String::new();
+    for (name, Observed { outcome, tree, .. }) in [("gnu", gnu), ("ours", ours)] {
+        report += &format!("\n=== {name}: {outcome}--- tree\n{tree:?}");
+    }
+    report + "--- trees: - gnu, + ours\n" + &trees
+}
+
+fn told(
+    Observed {
+        program, outcome, ..
+    }: &Observed,
+) -> (Status, [Vec<String>; 2]) {
+    let streams = [&outcome.stdout, &outcome.stderr];
+    let lines = streams.map(|stream| normal_lines(stream, program));
+    (outcome.status, lines)
 }
 
 /// Splits a line of prompts into its messages.
@@ -89,7 +100,11 @@ fn anonymous(message: &str, names: &[String; 2]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Status;
+    use crate::{
+        run::Outcome,
+        snapshot::{Attributes, Snapshot},
+        tree::Scratch,
+    };
 
     fn lines(output: &str, name: &str) -> Vec<String> {
         normal_lines(output.as_bytes(), Path::new(name))
@@ -132,16 +147,21 @@ mod tests {
 
     #[test]
     fn outcomes_differ_in_each_part() {
-        let outcome = |code, stdout: &str, stderr: &str| Outcome {
-            status: Status::Exit(code),
-            stdout: stdout.into(),
-            stderr: stderr.into(),
+        let scratch = Scratch::new();
+        let observed = |program: &str, (code, stdout, stderr): (i32, &str, &str)| Observed {
+            program: program.into(),
+            outcome: Outcome {
+                status: Status::Exit(code),
+                stdout: stdout.into(),
+                stderr: stderr.into(),
+            },
+            tree: Snapshot::of(&scratch, Attributes::NAMES),
         };
-        let rm = Path::new("rm");
-        let same = |a, b| same_but_for_name((&a, Path::new("rmz")), (&b, rm));
-        assert!(same(outcome(1, "x", "rmz: y"), outcome(1, "x", "rm: y")));
-        assert!(!same(outcome(1, "", ""), outcome(0, "", "")));
-        assert!(!same(outcome(0, "x", ""), outcome(0, "y", "")));
-        assert!(!same(outcome(0, "", "x"), outcome(0, "", "y")));
+        let same =
+            |ours, gnus| difference(&observed("rmz", ours), &observed("rm", gnus)).is_empty();
+        assert!(same((1, "x", "rmz: y"), (1, "x", "rm: y")));
+        assert!(!same((1, "", ""), (0, "", "")));
+        assert!(!same((0, "x", ""), (0, "y", "")));
+        assert!(!same((0, "", "x"), (0, "", "y")));
     }
 }

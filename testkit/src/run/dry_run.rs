@@ -1,16 +1,9 @@
 //! Compares dry runs of our commands with real ones.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
-};
-
-use super::{Outcome, Run};
+use super::{Outcome, Parity, difference};
 use crate::{
-    snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree},
+    snapshot::Attributes,
+    tree::{Tree, memory},
 };
 
 /// Runs `program` with `--dry-run` and then without, in the same tree. Returns the dry run.
@@ -20,41 +13,19 @@ use crate::{
 /// with `--verbose`. Lines may come in another order.
 #[track_caller]
 pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Outcome {
-    let scratch = Scratch::in_memory();
-    build(&Tree::at(scratch.path()));
-    let run = |first| {
-        let run = Run::new(program).arg(first).args(args);
-        run.current_dir(&scratch).output()
-    };
-    let look = || {
-        let snapshot = Snapshot::of(&scratch, Attributes::ALL - Attributes::ATIME);
-        (snapshot, changes_below(scratch.path()))
-    };
-    let (before, changes_before) = look();
-    let dry = run("--dry-run");
-    let (after, changes_after) = look();
-    assert_eq!(
-        before.diff(&after),
-        "",
-        "a dry run changed the tree: {args:?}"
+    let counted = (Attributes::ALL - Attributes::ATIME) | Attributes::CHANGE;
+    let parity = Parity::new(program, "").args(args).attributes(counted);
+    let [mut dry, real] = parity.on(memory()).observe_dry_run(build);
+    let printed = dry.outcome.clone();
+    dry.outcome.stdout = as_done(&printed.stdout);
+    let difference = difference(&dry, &real);
+    assert!(
+        difference.is_empty(),
+        "dry run, real run: {args:?}\n{difference}"
     );
-    assert_eq!(
-        changes_before, changes_after,
-        "a dry run changed files: {args:?}"
-    );
-    let real = run("--verbose");
-    let has_no_total = planned_total(&dry.stdout).is_empty();
-    let (planned, done) = (lines(&as_done(&dry.stdout)), lines(&real.stdout));
-    let told = |told: &[String], outcome: &Outcome| {
-        (told.to_vec(), lines(&outcome.stderr), outcome.status)
-    };
-    assert_eq!(
-        told(&planned, &dry),
-        told(&done, &real),
-        "dry run, real run: {args:?} in\n{before:?}"
-    );
-    assert!(done.is_empty() || !has_no_total, "{dry}");
-    dry
+    let has_no_total = planned_total(&printed.stdout).is_empty();
+    assert!(real.outcome.stdout.is_empty() || !has_no_total, "{printed}");
+    printed
 }
 
 /// Returns the last line of a dry run, if it has one with totals.
@@ -90,26 +61,4 @@ pub fn as_done(stdout: &[u8]) -> Vec<u8> {
         done.extend_from_slice(rest);
     }
     done
-}
-
-fn lines(text: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(text);
-    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-    lines.sort_unstable();
-    lines
-}
-
-/// Returns the inode and the last status change of each file. Any change of a file changes the latter.
-fn changes_below(top: &Path) -> BTreeMap<PathBuf, (u64, i64, i64)> {
-    let mut found = BTreeMap::new();
-    let mut left = vec![top.to_owned()];
-    while let Some(path) = left.pop() {
-        let stat = fs::symlink_metadata(&path).expect("a file that was listed");
-        if stat.is_dir() {
-            let entries = fs::read_dir(&path).expect("a directory that may be read");
-            left.extend(entries.map(|entry| entry.expect("an entry").path()));
-        }
-        found.insert(path, (stat.ino(), stat.ctime(), stat.ctime_nsec()));
-    }
-    found
 }

@@ -1,4 +1,4 @@
-//! Runs commands. [`Run`] runs one with a time limit, [`parity()`] runs ours and GNU's on equal trees.
+//! Runs commands. [`Run`] runs one with a time limit, [`Parity`] runs ours and GNU's on equal trees.
 //!
 //! ```
 //! use testkit::run::{Run, Status};
@@ -27,7 +27,7 @@ use crate::{
     util::{TIME_LIMIT, unless_busy},
 };
 
-pub use compare::{normal_lines, replaced};
+pub use compare::{difference, normal_lines};
 pub use console::run_examples;
 pub use dry_run::{as_done, check_dry_run};
 pub use errors::{is_left_out, possible_errors};
@@ -35,8 +35,8 @@ pub use faults::Call;
 pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;
-pub use parity::{Parity, parity};
-pub use twins::{Period, twin};
+pub use parity::{Observed, Parity};
+pub use twins::twin;
 pub use wrapped::Link;
 
 mod compare;

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, path::Path};
 
 use super::{Link, Outcome, Parity, Run, normal_lines, twin};
 use crate::{
-    probe::{self, NOBODY, Skip, is_root},
+    probe::{NOBODY, Skip, is_root},
     tree::{Scratch, Tree},
 };
 
@@ -115,18 +115,10 @@ impl Pair {
             (outcome.status, messages)
         };
         let by_ours = run(self.ours.as_ref(), &ours);
-        let found = match self.only_newest {
-            true => probe::newest_gnu(self.gnu),
-            false => probe::gnu(self.gnu),
-        };
-        let gnu_program = match found {
-            Ok(program) => program,
-            Err(skip) => {
-                skip.announce();
-                return ours;
-            }
-        };
-        assert_eq!(by_ours, run(&gnu_program, &gnu), "ours, GNU's");
+        match self.bare().gnu_program() {
+            Ok(program) => assert_eq!(by_ours, run(&program, &gnu), "ours, GNU's"),
+            Err(skip) => skip.announce(),
+        }
         ours
     }
 

@@ -4,14 +4,13 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
-    fmt::Write as _,
-    os::unix::ffi::OsStrExt as _,
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
 };
 
 use super::{
     Input, Outcome, Run,
-    compare::{replaced, same_but_for_name},
+    compare::{difference, replaced},
     lend,
     twins::{Period, Twins},
     wrapped::Link,
@@ -22,19 +21,18 @@ use crate::{
     tree::{Scratch, Tree},
 };
 
-/// Runs `ours` and the GNU program `gnu` with the same `args` on equal trees, each in its own tree, and
-/// asserts that they do the same. For more than that, see [`Parity`].
-///
-/// # Panics
-/// Panics with both trees and both outputs if they differ. Skips if `gnu` is not GNU's.
-#[track_caller]
-pub fn parity(
-    ours: &Path,
-    gnu: &str,
-    args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-    build: impl Fn(&Tree),
-) {
-    Parity::new(ours, gnu).args(args).check(build);
+/// Stands for the path of the tree in arguments and in what is compared.
+const PWD: &str = "$PWD";
+
+/// The result of a command in its tree.
+#[derive(Debug)]
+pub struct Observed {
+    /// The path by which the command was called.
+    pub program: PathBuf,
+    /// Its status and its output.
+    pub outcome: Outcome,
+    /// Its tree afterwards.
+    pub tree: Snapshot,
 }
 
 /// A comparison with GNU under construction.
@@ -72,7 +70,7 @@ impl Parity {
         self
     }
 
-    /// Adds arguments. `$PWD` at the beginning of one becomes the absolute path of the tree.
+    /// Adds arguments. `$PWD` in one becomes the absolute path of the tree.
     #[must_use]
     pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.map(|run| run.args(args))
@@ -147,7 +145,7 @@ impl Parity {
 
     /// Returns GNU's program, or the reason why there is nothing to compare with.
     #[track_caller]
-    fn gnu_program(&self) -> Result<PathBuf, Skip> {
+    pub(super) fn gnu_program(&self) -> Result<PathBuf, Skip> {
         match self.only_newest {
             true => newest_gnu(&self.gnu),
             false => gnu(&self.gnu),
@@ -161,58 +159,74 @@ impl Parity {
     /// Panics with both trees and both outputs if they differ.
     #[track_caller]
     pub fn check(&self, build: impl Fn(&Tree)) -> Option<Outcome> {
-        let gnu_program = match self.gnu_program() {
-            Ok(program) => program,
+        match self.observe(build) {
+            Ok([ours, gnu]) => {
+                let difference = difference(&ours, &gnu);
+                let (program, args) = (self.ours.display(), &self.run.args);
+                assert!(
+                    difference.is_empty(),
+                    "{program} differs from GNU\nargs: {args:?}\n{difference}"
+                );
+                Some(ours.outcome)
+            }
             Err(skip) => {
                 skip.announce();
-                return None;
+                None
             }
-        };
-        let (our_tree, gnu_tree) = self.twins.make(build);
+        }
+    }
+
+    /// Builds the trees and runs both programs. Returns what ours did, and what GNU's did.
+    ///
+    /// # Errors
+    /// If the GNU program is missing.
+    #[track_caller]
+    pub fn observe(&self, build: impl Fn(&Tree)) -> Result<[Observed; 2], Skip> {
+        let gnu = self.gnu_program()?;
+        let trees: [_; 2] = self.twins.make(build);
         let link = self
             .has_gnus_name
             .then(|| Link::named(&self.gnu, &self.ours));
-        let our_program = link.as_ref().map_or(self.ours.clone(), Link::path);
-        let [our_script, gnu_script] = match &self.scripts {
-            Some(scripts) => scripts.each_ref().map(Some),
-            None => [None; 2],
-        };
+        let ours = link.as_ref().map_or(self.ours.clone(), Link::path);
+        // One period for both: what both have preserved is then as fresh for one as for the other.
         let period = Period::begin();
-        let (our_program, ours) = self.side(our_program, our_script, &our_tree);
-        let (gnu_program, gnu) = self.side(gnu_program, gnu_script, &gnu_tree);
+        let both = [self.run(ours, 0, &trees[0]), self.run(gnu, 1, &trees[1])];
         let period = period.end();
-        let [before, after] = [&gnu_tree, &our_tree].map(|tree| {
-            Snapshot::of(tree, self.attributes)
-                .with_fresh_times(&period)
-                .with_targets(tree.path(), "$PWD")
-        });
-        let difference = before.diff(&after);
-        let same = same_but_for_name((&ours, &our_program), (&gnu, &gnu_program));
-        if !same || !difference.is_empty() {
-            let mut report = self.describe(&[(&gnu, &before), (&ours, &after)]);
-            write!(report, "--- trees: - gnu, + ours\n{difference}")
-                .expect("BUG: a string can't fail");
-            panic!("{report}");
-        }
-        Some(ours)
+        Ok(both.map(|observed| Observed {
+            tree: observed.tree.with_fresh_times(&period),
+            ..observed
+        }))
     }
 
-    /// Runs a program, perhaps by a script. Returns the path by which it was called, too.
+    /// Builds a tree, and runs ours with `--dry-run` and then with `--verbose` in it. Returns what the dry run did, and
+    /// what the real run did, but with the tree from before.
     #[track_caller]
-    fn side(
-        &self,
-        program: PathBuf,
-        script: Option<&String>,
-        tree: &Scratch,
-    ) -> (PathBuf, Outcome) {
+    pub fn observe_dry_run(&self, build: impl Fn(&Tree)) -> [Observed; 2] {
+        let [scratch] = self.twins.make(build);
+        let run = |first: &str| {
+            let mut parity = self.clone();
+            parity.run.args.insert(0, first.into());
+            parity.run(self.ours.clone(), 0, &scratch)
+        };
+        let tree = self.snapshot(&scratch);
+        let dry = run("--dry-run");
+        let real = run("--verbose");
+        [dry, Observed { tree, ..real }]
+    }
+
+    /// Runs a program in a tree, perhaps by the script of its `side`.
+    #[track_caller]
+    fn run(&self, program: PathBuf, side: usize, tree: &Scratch) -> Observed {
         // A script may become another user.
         let lent = lend(program.as_os_str());
         let program = lent.as_ref().map_or(program, |(_, copy)| copy.clone());
-        let args = self.run.args.iter().map(|arg| with_pwd(arg, tree.path()));
+        let pwd = tree.path().as_os_str().as_bytes();
+        let real = |arg: &OsString| replaced(arg.as_bytes(), PWD.as_bytes(), pwd);
+        let args = self.run.args.iter().map(real);
         let mut run = self.run.clone().current_dir(tree);
         run.program = program.clone().into();
-        run.args = args.collect();
-        if let Some(script) = script {
+        run.args = args.map(OsString::from_vec).collect();
+        if let Some(scripts) = &self.scripts {
             // The script may add arguments after the bare name.
             let dir = program.parent().unwrap_or(Path::new("")).to_owned();
             let inherited = env::var_os("PATH").unwrap_or_default();
@@ -221,43 +235,22 @@ impl Parity {
             let path = env::join_paths(dirs).expect("no directory has a colon in its name");
             run = run.env("PATH", path);
             run.program = program.file_name().unwrap_or_default().to_owned();
-            run = run.under("sh", ["-c", script, "sh"].map(OsStr::new));
+            run = run.under("sh", ["-c", &scripts[side], "sh"].map(OsStr::new));
         }
         let mut outcome = run.output();
         for stream in [&mut outcome.stdout, &mut outcome.stderr] {
-            *stream = without_pwd(stream, tree.path());
+            *stream = replaced(stream, pwd, PWD.as_bytes());
         }
-        (program, outcome)
+        Observed {
+            program,
+            outcome,
+            tree: self.snapshot(tree),
+        }
     }
 
-    fn describe(&self, sides: &[(&Outcome, &Snapshot); 2]) -> String {
-        let mut report = format!(
-            "{} differs from GNU\nargs: {:?}\n",
-            self.ours.display(),
-            self.run.args
-        );
-        for (name, (outcome, tree)) in ["gnu", "ours"].iter().zip(sides) {
-            write!(report, "\n=== {name}: {outcome}--- tree\n{tree:?}")
-                .expect("BUG: a string can't fail");
-        }
-        report
+    fn snapshot(&self, tree: &Scratch) -> Snapshot {
+        Snapshot::of(tree, self.attributes).with_targets(tree.path(), PWD)
     }
-}
-
-fn with_pwd(arg: &OsStr, pwd: &Path) -> OsString {
-    match arg.as_bytes().strip_prefix(b"$PWD") {
-        Some(rest) => {
-            let mut arg = pwd.as_os_str().to_owned();
-            arg.push(OsStr::from_bytes(rest));
-            arg
-        }
-        None => arg.to_owned(),
-    }
-}
-
-/// Replaces the path of the tree, which differs between twins, by `$PWD`.
-fn without_pwd(stream: &[u8], pwd: &Path) -> Vec<u8> {
-    replaced(stream, pwd.as_os_str().as_bytes(), b"$PWD")
 }
 
 #[cfg(test)]
@@ -281,12 +274,9 @@ mod tests {
 
     fn check(change: &str) {
         let scratch = Scratch::new();
-        parity(
-            &impostor(&scratch, change),
-            "rm",
-            ["-rv", "a", "missing", "$PWD/d"],
-            build,
-        );
+        Parity::new(impostor(&scratch, change), "rm")
+            .args(["-rv", "a", "missing", "$PWD/d"])
+            .check(build);
     }
 
     #[test]

@@ -33,7 +33,8 @@ const CLOCK_SLACK: Duration = Duration::from_secs(1);
 #[must_use]
 #[track_caller]
 pub fn twin(build: impl Fn(&Tree)) -> (Scratch, Scratch) {
-    Twins::default().make(build)
+    let [ours, gnu] = Twins::default().make(build);
+    (ours, gnu)
 }
 
 /// Options for building twins.
@@ -46,9 +47,9 @@ pub(super) struct Twins {
 
 impl Twins {
     #[track_caller]
-    pub(super) fn make(&self, build: impl Fn(&Tree)) -> (Scratch, Scratch) {
+    pub(super) fn make<const N: usize>(&self, build: impl Fn(&Tree)) -> [Scratch; N] {
         let period = Period::begin();
-        let twins = [(); 2].map(|()| match &self.parent {
+        let twins = [(); N].map(|()| match &self.parent {
             Some(parent) => Scratch::new_in(parent),
             None => Scratch::new(),
         });
@@ -65,25 +66,21 @@ impl Twins {
                 panic!("can't make twins: {e}");
             }
         }
-        let [ours, gnu] = twins;
-        (ours, gnu)
+        twins
     }
 }
 
 /// A period measured by the clock of file timestamps.
-#[derive(Clone, Debug)]
-pub struct Period(Duration);
+pub(super) struct Period(Duration);
 
 impl Period {
     /// Begins one now.
-    #[must_use]
-    pub fn begin() -> Self {
+    pub(super) fn begin() -> Self {
         Self(since_epoch().saturating_sub(CLOCK_SLACK))
     }
 
     /// Ends it now. Returns its limits since 1970, with an allowance for the clock.
-    #[must_use]
-    pub fn end(self) -> RangeInclusive<Duration> {
+    pub(super) fn end(self) -> RangeInclusive<Duration> {
         self.0..=since_epoch() + CLOCK_SLACK
     }
 }

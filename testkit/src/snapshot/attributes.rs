@@ -29,11 +29,13 @@ impl Attributes {
     pub const XATTRS: Self = Self(1 << 8);
     /// Holes: a file has some if it has fewer blocks than its size needs.
     pub const HOLES: Self = Self(1 << 9);
+    /// The inode number, and the time of the last change of anything, to the nanosecond. Not one of [`ALL`](Self::ALL).
+    pub const CHANGE: Self = Self(1 << 10);
 
     /// The attributes that a plain copy keeps.
     pub const CONTENT: Self =
         Self(Self::MODE.0 | Self::SIZE.0 | Self::DATA.0 | Self::LINKS.0 | Self::DEVICE.0);
-    /// All attributes.
+    /// All attributes that two trees can have in common.
     pub const ALL: Self = Self((1 << 10) - 1);
 
     /// Returns `true` if this set contains all of `other`.

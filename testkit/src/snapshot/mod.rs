@@ -97,8 +97,7 @@ impl Snapshot {
 
     /// Makes all times within `period`, given since 1970, equal. Then two commands that ran at different
     /// moments leave equal trees, while times that they preserved still count.
-    #[must_use]
-    pub fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
+    pub(crate) fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
         let is_fresh = |(seconds, nanos): (i64, i64)| {
             let time = seconds.try_into().ok().zip(nanos.try_into().ok());
             time.is_some_and(|(seconds, nanos)| period.contains(&Duration::new(seconds, nanos)))
@@ -111,8 +110,7 @@ impl Snapshot {
     }
 
     /// Replaces a path in the targets of symlinks.
-    #[must_use]
-    pub fn with_targets(mut self, path: &Path, by: &str) -> Self {
+    pub(crate) fn with_targets(mut self, path: &Path, by: &str) -> Self {
         let facts = self.entries.iter_mut().flat_map(|entry| &mut entry.facts);
         for (_, target) in facts.filter(|(label, _)| *label == "target") {
             *target = target.replace(&*path.to_string_lossy(), by);

@@ -161,7 +161,9 @@ impl Place<'_> {
         let owner = || Ok(format!("owner {}:{}", stat.st_uid, stat.st_gid));
         let xattrs = || self.xattrs();
         let holes = || Ok("has holes".to_owned());
-        let all: [(_, _, _, Fact<'_>); 8] = [
+        let changed = (stat.st_ino, stat.st_ctime, stat.st_ctime_nsec);
+        let change = || Ok(format!("inode and change {changed:?}"));
+        let all: [(_, _, _, Fact<'_>); 9] = [
             ("mode", Attributes::MODE, !is_link, &mode),
             ("size", Attributes::SIZE, is_file, &size),
             ("content", Attributes::DATA, is_file, &content),
@@ -170,6 +172,7 @@ impl Place<'_> {
             ("owner", Attributes::OWNER, true, &owner),
             ("xattrs", Attributes::XATTRS, true, &xattrs),
             ("holes", Attributes::HOLES, has_holes, &holes),
+            ("change", Attributes::CHANGE, true, &change),
         ];
         let told = all
             .into_iter()

@@ -1,12 +1,20 @@
 //! A case: a tree, a command line, and the circumstances of a run.
 //!
-//! A case holds everything that a run depends on, so that it can be replayed and shrunk. Paths consist of slots
-//! from a small pool. So operands, symlinks and hard links often lead to entries, also after entries have been
-//! removed by shrinking.
+//! Paths consist of letters from a small pool, so that operands, symlinks and hard links often lead to entries, also
+//! after shrinking has removed entries. When a case is built and run, the letters become the names of files.
 
-use std::{ffi::OsString, os::unix::ffi::OsStringExt as _, path::Path};
+use std::{
+    ffi::{OsStr, OsString},
+    os::unix::ffi::{OsStrExt as _, OsStringExt as _},
+    path::Path,
+    time::Duration,
+};
 
-use testkit::run::replaced;
+use testkit::{
+    probe::NOBODY,
+    run::{Parity, Status},
+    tree::{Tree, memory},
+};
 
 /// The pair of commands that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,368 +43,267 @@ impl Pair {
 #[derive(Clone, Debug)]
 pub(crate) struct Case {
     pub(crate) pair: Pair,
-    pub(crate) called: Called,
-    /// The file names for which the slots of paths stand.
-    pub(crate) names: Names,
+    /// The operands and the options. An option comes with its value, perhaps after a space.
+    pub(crate) words: Vec<String>,
     pub(crate) entries: Vec<Entry>,
-    pub(crate) words: Vec<Word>,
-    /// Answers to prompts, one line each. Then stdin ends.
-    pub(crate) answers: Vec<&'static str>,
-    pub(crate) variables: Vec<(&'static str, &'static str)>,
-    pub(crate) threads: u8,
-    pub(crate) umask: u32,
-    pub(crate) user: User,
-    /// The limit of open descriptors.
-    pub(crate) descriptors: Option<u64>,
+    /// The file names for which the [`LETTERS`] stand.
+    pub(crate) names: Vec<OsString>,
+    pub(crate) circumstances: Circumstances,
 }
 
-/// The name by which a command is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Called {
-    /// Ours is called by its own name, and GNU's gets `-r` as its first argument.
-    Own,
-    /// Both get the name of GNU's, after this directory.
-    Gnus(&'static str),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum User {
-    Root,
-    Nobody,
-}
-
-/// The number of slots.
-pub(crate) const SLOTS: usize = 5;
-const PLAIN: [&[u8]; SLOTS] = [b"a", b"b", b"c", b"d", b"e"];
-
-/// The file names of the slots. Two slots never have the same name.
 #[derive(Clone, Debug)]
-pub(crate) struct Names([Vec<u8>; SLOTS]);
-
-impl Names {
-    /// Takes a name for each slot. A missing name becomes a letter.
-    pub(crate) fn new(odd: [Option<Vec<u8>>; SLOTS]) -> Self {
-        let mut names = PLAIN.map(<[u8]>::to_vec);
-        for (slot, odd) in odd.into_iter().enumerate() {
-            if let Some(odd) = odd.filter(|odd| !names.contains(odd)) {
-                names[slot] = odd;
-            }
-        }
-        Self(names)
-    }
+pub(crate) struct Circumstances {
+    /// Ours is called by its own name, and GNU's gets `-r` as its first argument. Otherwise ours has GNU's name.
+    pub(crate) has_own_name: bool,
+    /// The user is not root, and owns what root would own.
+    pub(crate) is_nobody: bool,
+    pub(crate) umask: u32,
+    pub(crate) has_few_descriptors: bool,
+    pub(crate) threads: u32,
+    /// Lines of stdin.
+    pub(crate) answers: Vec<&'static str>,
+    /// Environment variables and their values, such as `LC_ALL=C`, or empty texts.
+    pub(crate) variables: [&'static str; 2],
 }
 
-/// A path relative to the working directory: the slot of each component.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slots(pub(crate) Vec<u8>);
-
-impl Slots {
-    pub(crate) fn path(&self, names: &Names) -> Vec<u8> {
-        let names: Vec<&[u8]> = self.0.iter().map(|&s| &*names.0[usize::from(s)]).collect();
-        names.join(&b'/')
-    }
-}
+/// The components of random paths.
+pub(crate) const LETTERS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// An entry of the tree. It is left out if its place is taken, or if a parent is not a directory.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    pub(crate) at: Slots,
+    pub(crate) at: String,
     pub(crate) what: What,
     pub(crate) attributes: Attributes,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
-    File(Vec<u8>),
-    /// A file of this length with data at these offsets.
-    Sparse(u64, Vec<u64>),
+    File(String),
+    /// A file of so many zeros.
+    Zeros(usize),
+    /// A file of this length with data at this offset.
+    Sparse(u64, u64),
     Dir,
-    Symlink(Target),
+    /// A symbolic link with this target.
+    Symlink(String),
     /// A further name of the entry there, unless that is a directory or missing.
-    HardLink(Slots),
+    HardLink(String),
     Fifo,
     Socket,
-    CharDevice(u32, u32),
-    BlockDevice(u32, u32),
-}
-
-#[derive(Clone, Debug)]
-pub(crate) enum Target {
-    /// The path from the directory of the symlink, as text.
-    Text(&'static str),
-    /// An absolute path below the working directory.
-    Absolute(Slots),
-    /// A path from the directory of the symlink.
-    Relative(Slots),
-}
-
-impl Target {
-    /// Writes the target, with [`PWD`] in it.
-    pub(crate) fn render(&self, names: &Names) -> Vec<u8> {
-        match self {
-            Self::Text(text) => text.as_bytes().to_vec(),
-            Self::Relative(path) => path.path(names),
-            Self::Absolute(path) => [PWD.as_bytes(), b"/", &path.path(names)].concat(),
-        }
-    }
+    Device(u32, u32),
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Attributes {
     /// Permission bits, or the default of the type.
     pub(crate) mode: Option<u32>,
-    pub(crate) owner: Owner,
-    /// The time of modification: seconds after [`EPOCH_SECONDS`], and nanoseconds.
-    pub(crate) time: (u64, u32),
-    pub(crate) xattr: Option<(&'static str, Vec<u8>)>,
-    pub(crate) acl: Option<Acl>,
+    /// User and group, or those of the user that runs the command.
+    pub(crate) owner: Option<(u32, u32)>,
+    /// The time of modification, since [`EPOCH`].
+    pub(crate) time: Duration,
+    pub(crate) xattr: Option<(&'static str, &'static str)>,
+    /// An entry of an ACL, as for `setfacl -m`.
+    pub(crate) acl: Option<String>,
 }
 
 /// 2001-09-09. Times that the builder sets are near this one, so that times of the run can be told from them.
-pub(crate) const EPOCH_SECONDS: u64 = 1_000_000_000;
+const EPOCH: Duration = Duration::from_secs(1_000_000_000);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Owner {
-    /// The user that runs the command.
-    Runner,
-    /// These user and group numbers.
-    Ids(u32, u32),
-}
+/// The working directory in the tree. The directories above it catch what leaves it by `..`.
+const WORKING: &str = "t/x/y/w";
 
-/// An ACL with entries for a user and a group.
-#[derive(Clone, Debug)]
-pub(crate) struct Acl {
-    pub(crate) kind: AclKind,
-    /// Permissions of the owner, the named user, the group, the named group, the mask, and others.
-    pub(crate) permissions: [u8; 6],
-    pub(crate) user: u32,
-    pub(crate) group: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AclKind {
-    Access,
-    Default,
-}
-
-/// One word of a command line, or an option together with a value in the next word.
-#[derive(Clone, Debug)]
-pub(crate) enum Word {
-    Text(&'static str),
-    /// Short options in one word.
-    Bundle(Vec<char>),
-    /// An option with its value.
-    Flag(Flag, Option<(Operand, Joined)>),
-    Operand(Operand),
-}
-
-/// An option. A name of one letter is a short one.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Flag {
-    pub(crate) name: &'static str,
-    /// The number of characters that a long name lacks at its end.
-    pub(crate) cut: usize,
-}
-
-/// Says whether a value is in the word of its option, or in the next one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Joined {
-    Yes,
-    No,
-}
-
-/// An operand or a value: a text, or a path with text around it.
-#[derive(Clone, Debug)]
-pub(crate) enum Operand {
-    Text(String),
-    Path {
-        before: &'static str,
-        path: Slots,
-        after: &'static str,
-    },
-}
-
-/// The text in arguments that stands for the absolute path of the working directory.
+/// The text in paths that stands for the absolute path of the working directory.
 pub(crate) const PWD: &str = "$PWD";
 
-impl Operand {
-    /// Writes the operand, with [`PWD`] in it.
-    pub(crate) fn render(&self, names: &Names) -> Vec<u8> {
-        match self {
-            Self::Text(text) => text.as_bytes().to_vec(),
-            Self::Path {
-                before,
-                path,
-                after,
-            } => [before.as_bytes(), &path.path(names), after.as_bytes()].concat(),
-        }
-    }
-}
-
-impl Word {
-    /// Appends the arguments of this word.
-    fn render(&self, names: &Names, arguments: &mut Vec<Vec<u8>>) {
-        match self {
-            Self::Text(text) => arguments.push(text.as_bytes().to_vec()),
-            Self::Bundle(flags) => {
-                arguments.push(format!("-{}", String::from_iter(flags)).into_bytes());
-            }
-            Self::Flag(flag, value) => {
-                let (mut flag, between) = flag.render();
-                match value {
-                    Some((value, Joined::Yes)) => {
-                        flag.push_str(between);
-                        arguments.push([flag.as_bytes(), &value.render(names)].concat());
-                    }
-                    Some((value, Joined::No)) => {
-                        arguments.extend([flag.into_bytes(), value.render(names)]);
-                    }
-                    None => arguments.push(flag.into_bytes()),
-                }
-            }
-            Self::Operand(operand) => arguments.push(operand.render(names)),
-        }
-    }
-}
-
-impl Flag {
-    /// Returns the option, and what comes between it and a value in the same word.
-    fn render(self) -> (String, &'static str) {
-        let Self { name, cut } = self;
-        match name.len() {
-            1 => (format!("-{name}"), ""),
-            len => (
-                format!("--{}", &name[..len.saturating_sub(cut).max(1)]),
-                "=",
-            ),
-        }
-    }
-}
-
-/// The long option of rm that makes it prompt as if stdin were a terminal.
-pub(crate) const PRESUME_TERMINAL: &str = "-presume-input-tty";
+/// The status of a command that waits for another process at a FIFO, and is killed.
+pub(crate) const HUNG: Status = Status::Signal(9);
 
 impl Case {
-    /// Returns the arguments of both commands, with [`PWD`] in place of the working directory.
-    pub(crate) fn symbolic_arguments(&self) -> Vec<Vec<u8>> {
-        let mut arguments = Vec::new();
-        for word in &self.words {
-            word.render(&self.names, &mut arguments);
-        }
-        arguments
-    }
-
-    /// Returns the arguments of both commands.
-    pub(crate) fn arguments(&self, pwd: &Path) -> Vec<OsString> {
-        let symbolic = self.symbolic_arguments();
-        let real = symbolic.into_iter().map(|argument| {
-            OsString::from_vec(replaced(
-                &argument,
-                PWD.as_bytes(),
-                pwd.as_os_str().as_encoded_bytes(),
-            ))
-        });
-        real.collect()
-    }
-
-    /// Returns the environment of both commands.
-    pub(crate) fn environment(&self) -> Vec<(String, String)> {
-        let variables = self.variables.iter();
-        let variables = variables.map(|&(name, value)| (name.to_owned(), value.to_owned()));
-        let threads = (
-            self.pair.ours().to_uppercase() + "_THREADS",
-            self.threads.to_string(),
-        );
-        variables.chain([threads]).collect()
-    }
-
-    /// Returns the lines of stdin. If prompts come in no certain order, all are the same, and more than there are prompts.
-    pub(crate) fn stdin(&self) -> Vec<&'static str> {
-        match self.answers.first() {
-            Some(first) if !self.asks_in_order() => vec![first; 60],
-            _ => self.answers.clone(),
-        }
-    }
-
-    /// Returns `true` if both commands ask in the same order. With several threads rmz asks about write-protected
-    /// files in another order than rm, and cpz asks in another order than cp.
-    pub(crate) fn asks_in_order(&self) -> bool {
-        match self.pair {
-            Pair::Rm => self.threads == 1 || !self.has_long(PRESUME_TERMINAL),
-            Pair::Cp => false,
-        }
-    }
-
-    /// Returns `true` if the command line has this long option, perhaps shortened.
-    pub(crate) fn has_long(&self, wanted: &str) -> bool {
-        let mut words = self.words.iter();
-        words.any(|word| matches!(word, Word::Flag(flag, _) if flag.name == wanted))
-    }
-
-    /// Returns `true` if the command line has this short option or this long one, perhaps shortened.
-    pub(crate) fn has_option(&self, short: char, long: &str) -> bool {
-        let is_bundle = |text: &[u8]| {
-            text.starts_with(b"-") && !text.starts_with(b"--") && text.contains(&(short as u8))
+    /// Prepares the comparison of both commands.
+    pub(crate) fn parity(&self, ours: &Path) -> Parity {
+        let Circumstances {
+            has_own_name,
+            is_nobody,
+            umask,
+            has_few_descriptors,
+            threads,
+            variables,
+            ..
+        } = &self.circumstances;
+        let limit = if *has_few_descriptors {
+            "ulimit -n 24"
+        } else {
+            ":"
         };
-        self.has_long(long)
-            || self.words.iter().any(|word| match word {
-                Word::Text(text) => is_bundle(text.as_bytes()),
-                Word::Bundle(flags) => flags.contains(&short),
-                Word::Flag(flag, _) => flag.name.len() == 1 && flag.name.starts_with(short),
-                // A name can look like options.
-                Word::Operand(operand) => is_bundle(&operand.render(&self.names)),
-            })
+        let killed = match self.has_entry(|entry| entry.what == What::Fifo) {
+            true => "timeout -s KILL 2",
+            false => "",
+        };
+        let script = |first| {
+            let program = "program=$1; shift";
+            format!(
+                r#"umask {umask:04o}; {limit}; cd {WORKING}; {program}; exec {killed} "$program" {first} "$@""#
+            )
+        };
+        let gnus_first = if *has_own_name { "-r" } else { "" };
+        let mut parity = Parity::new(ours, self.pair.gnu())
+            .only_newest()
+            .on(memory())
+            .args(self.arguments())
+            .stdin(self.stdin())
+            .env(
+                self.pair.ours().to_uppercase() + "_THREADS",
+                threads.to_string(),
+            )
+            .env("LC_ALL", "")
+            .in_scripts(&script(""), &script(gnus_first));
+        for (name, value) in variables.iter().filter_map(|it| it.split_once('=')) {
+            parity = parity.env(name, value);
+        }
+        if *is_nobody {
+            parity = parity.uid(NOBODY);
+        }
+        match has_own_name {
+            true => parity,
+            false => parity.under_gnus_name(),
+        }
     }
 
-    /// Returns `true` if the names of all slots are letters, which messages quote without escapes.
-    pub(crate) fn has_plain_names(&self) -> bool {
-        self.names.0 == PLAIN
+    /// Returns the arguments of both commands, with `$PWD` in place of the path of the tree.
+    pub(crate) fn arguments(&self) -> Vec<OsString> {
+        let words = self.words.iter().flat_map(|word| word.split(' '));
+        let working = format!("{PWD}/{WORKING}");
+        words
+            .map(|word| self.named(&word.replace(PWD, &working)))
+            .collect()
     }
 
-    /// Returns the paths that are dests of cp: the values of options, or the last operand.
-    pub(crate) fn dests(&self) -> Vec<Vec<u8>> {
-        let (mut operands, mut dests) = (self.operands(), self.target_directories());
+    /// Returns the answers to prompts. If prompts come in no certain order, all are the same, and more than there are
+    /// prompts.
+    fn stdin(&self) -> String {
+        let Circumstances {
+            threads, answers, ..
+        } = &self.circumstances;
+        let lines = match self.pair == Pair::Rm && *threads == 1 {
+            true => answers.clone(),
+            false => vec![*answers.first().unwrap_or(&""); 60],
+        };
+        lines.iter().flat_map(|line| [line, "\n"]).collect()
+    }
+
+    /// Puts names in place of letters.
+    fn named(&self, text: &str) -> OsString {
+        let ends = ['/', '='];
+        let parts = text.split_inclusive(ends).flat_map(|part| {
+            let letter = part.trim_end_matches(ends);
+            let slot = LETTERS.iter().position(|it| *it == letter);
+            let name = slot.map_or(OsStr::new(letter), |slot| &self.names[slot]);
+            [name.as_bytes(), &part.as_bytes()[letter.len()..]].concat()
+        });
+        OsString::from_vec(parts.collect())
+    }
+
+    /// Builds the tree.
+    pub(crate) fn build(&self, top: &Tree) {
+        let tree = Tree::at(top.path().join(WORKING));
+        let made = self.entries.iter().filter(|entry| self.make(&tree, entry));
+        // Entries would change the times of directories that are set before.
+        for entry in made.collect::<Vec<_>>() {
+            self.set(&tree, entry);
+        }
+    }
+
+    /// Makes an entry. Returns `true` if the entry is new and has attributes of its own.
+    fn make(&self, tree: &Tree, Entry { at, what, .. }: &Entry) -> bool {
+        let path = tree.path().join(self.named(at));
+        let kind = |path: &Path| path.symlink_metadata().ok().map(|stat| stat.file_type());
+        let mut parents = path.ancestors().skip(1);
+        if kind(&path).is_some() || !parents.all(|path| kind(path).is_none_or(|it| it.is_dir())) {
+            return false;
+        }
+        match what {
+            What::Dir => tree.dir(path),
+            What::File(content) => tree.file(path, content),
+            What::Zeros(bytes) => tree.file(path, vec![0; *bytes]),
+            What::Sparse(bytes, offset) => tree.sparse(path, *bytes, &[(*offset, b"data")]),
+            What::Symlink(target) => {
+                let pwd = tree.path().to_str().expect("BUG: the path is text");
+                tree.symlink(path, self.named(&target.replace(PWD, pwd)))
+            }
+            What::HardLink(other) => {
+                let other = tree.path().join(self.named(other));
+                if kind(&other).is_some_and(|it| !it.is_dir()) {
+                    tree.hardlink(other, path);
+                }
+                return false;
+            }
+            What::Fifo => tree.fifo(path),
+            What::Socket => tree.socket(path),
+            What::Device(major, minor) => tree.char_device(path, *major, *minor),
+        };
+        true
+    }
+
+    /// Sets the attributes of an entry. A change of the owner clears set-id bits.
+    fn set(
+        &self,
+        tree: &Tree,
+        Entry {
+            at,
+            what,
+            attributes,
+        }: &Entry,
+    ) {
+        let entry = tree.select(self.named(at));
+        if let Some((user, group)) = attributes.owner {
+            entry.owner(user, group);
+        }
+        let has_content = matches!(what, What::Dir | What::File(_) | What::Zeros(_));
+        if let Some((name, value)) = attributes.xattr.filter(|_| has_content) {
+            entry.xattr(name, value);
+        }
+        if !matches!(what, What::Symlink(_)) {
+            attributes.mode.map(|mode| entry.mode(mode));
+            let mut acl = attributes.acl.iter();
+            acl.find(|acl| *what == What::Dir || !acl.starts_with("d:"))
+                .map(|acl| entry.acl(acl));
+        }
+        let time = EPOCH + attributes.time;
+        entry.mtime(time).atime(time);
+    }
+
+    /// Returns `true` if an entry of the tree is meant.
+    pub(crate) fn has_entry(&self, is_meant: impl Fn(&Entry) -> bool) -> bool {
+        self.entries.iter().any(is_meant)
+    }
+
+    /// Returns `true` if the command line has this short option or this long one, perhaps shortened. A name can look like
+    /// options.
+    pub(crate) fn has_option(&self, short: char, long: &str) -> bool {
+        self.arguments().iter().any(|argument| {
+            let text = argument.to_string_lossy();
+            match text.strip_prefix("--") {
+                Some(option) => {
+                    let name = option.split('=').next().unwrap_or_default();
+                    !name.is_empty() && long.starts_with(name)
+                }
+                None => text.starts_with('-') && text.contains(short),
+            }
+        })
+    }
+
+    /// Returns the operands before the dest of cp, and the dests of cp: the values of options, or the last operand.
+    pub(crate) fn sources_and_dests(&self) -> (Vec<&str>, Vec<&str>) {
+        let operands = self.words.iter().filter(|word| !word.starts_with('-'));
+        let mut operands: Vec<&str> = operands.map(String::as_str).collect();
+        let options = ["-t ", "--target-directory "];
+        let words = self.words.iter();
+        let values = words.flat_map(|word| options.map(|option| word.strip_prefix(option)));
+        let mut dests: Vec<&str> = values.flatten().collect();
         if dests.is_empty() && self.pair == Pair::Cp {
             dests.extend(operands.pop());
         }
-        dests
-    }
-
-    /// Returns the operands before the dest of cp.
-    pub(crate) fn sources(&self) -> Vec<Vec<u8>> {
-        let mut operands = self.operands();
-        if self.target_directories().is_empty() && self.pair == Pair::Cp {
-            operands.pop();
-        }
-        operands
-    }
-
-    /// Returns the operands, except those that may be taken for options.
-    fn operands(&self) -> Vec<Vec<u8>> {
-        let operand = |word: &Word| match word {
-            Word::Operand(operand) => Some(operand.render(&self.names)),
-            _ => None,
-        };
-        let operands = self.words.iter().filter_map(operand);
-        operands.filter(|path| !path.starts_with(b"-")).collect()
-    }
-
-    fn target_directories(&self) -> Vec<Vec<u8>> {
-        let value = |word: &Word| match word {
-            Word::Flag(flag, Some((path, _))) if ["t", "target-directory"].contains(&flag.name) => {
-                Some(path.render(&self.names))
-            }
-            _ => None,
-        };
-        self.words.iter().filter_map(value).collect()
-    }
-
-    /// Returns the names by which GNU's command and ours are called.
-    pub(crate) fn called_names(&self) -> [String; 2] {
-        let [gnu, ours] = [self.pair.gnu(), self.pair.ours()];
-        match self.called {
-            Called::Own => [gnu.to_owned(), ours.to_owned()],
-            Called::Gnus(dir) => [format!("{dir}{gnu}"), format!("{dir}{gnu}")],
-        }
+        (operands, dests)
     }
 }
