@@ -171,22 +171,22 @@ pub(super) fn update_attributes(
 ) -> Result<(), Failure> {
     let preserve = &ctx.policy.options.preserve;
     let has_other_mode = preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode;
-    if !has_other_mode && !(preserve.ownership && has_other_owner(source, dest)) {
+    let differs = has_other_mode || preserve.ownership && has_other_owner(source, dest);
+    if !differs {
         return Ok(());
     }
-    let hold =
-        |at| PathOnly::find(at).map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno));
-    let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
-    // A link may lead to the dest, or another process has replaced one of them.
-    let are_same = [(from.stat(), source), (to.stat(), dest)]
-        .iter()
-        .all(|(held, seen)| FileId::of(held) == FileId::of(seen));
-    match are_same {
-        true => ctx
-            .changes
-            .really(|| transfer(ctx, entry, [&from, &to], Origin::Existing)),
-        false => Ok(()),
-    }
+    ctx.changes.really(|| {
+        let hold = |at| {
+            PathOnly::find(at).map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))
+        };
+        let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
+        // A link may lead to the dest, or another process has replaced one of them.
+        let is_same = |held: &PathOnly<'_>, seen| FileId::of(held.stat()) == FileId::of(seen);
+        match is_same(&from, source) && is_same(&to, dest) {
+            true => transfer(ctx, entry, [&from, &to], Origin::Existing),
+            false => Ok(()),
+        }
+    })
 }
 
 pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
