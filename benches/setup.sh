@@ -28,7 +28,8 @@ crate rcp-tools-rrm@0.41.0
 # Its library demands this flag.
 RUSTFLAGS='--cfg tokio_unstable' crate rcp-tools-rcp@0.41.0
 
-packages=(rsync perl tar findutils strace valgrind xfsprogs btrfs-progs e2fsprogs util-linux linux-source golang-src)
+packages=(rsync perl tar findutils strace valgrind xfsprogs btrfs-progs e2fsprogs util-linux linux-source golang-src
+    openmpi-bin libopenmpi-dev)
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -qq

@@ -34,6 +34,14 @@ pub(crate) fn measure(
     let target_dir = command::target_dir()?;
     command::build_commands(root, &target_dir)?;
     command::build(root, &target_dir, &["comparisons"], None)?;
+    if cells.iter().any(Cell::is_for_ranks) {
+        let cluster = root.join("cluster");
+        let built = command::build(&cluster, &cluster.join("target"), &["fuc_cluster"], None);
+        if let Err(error) = built {
+            interrupt::check()?;
+            eprintln!("rmz-mpi and cpz-mpi are left out, because MPI is missing: {error:#}");
+        }
+    }
     let memory = Scratch::new(&settings.dir)?;
     let disk = Scratch::new(&settings.disk())?;
     let peers = root.join("target/peers");

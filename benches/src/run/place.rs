@@ -81,6 +81,9 @@ enum Store {
 /// of a file that has just changed, by default (`acregmin`).
 const CLIENT_CACHES: Duration = Duration::from_secs(3);
 
+/// The number of clients, which is that of the ranks in the commands of the cells.
+const RANKS: usize = 8;
+
 /// The size of the image files; they are sparse.
 const IMAGE_BYTES: u64 = 4 << 30;
 
@@ -106,15 +109,33 @@ impl Mount {
 
     /// Mounts a filesystem whose server can be slow. It is fast until [`set_latency`](Self::set_latency) is called.
     pub(super) fn serve(scratch: &Scratch) -> Result<Self> {
+        Self::served(scratch.subdir("mount")?, None, None)
+    }
+
+    /// Mounts clients of a server that has its files in `stored`. `bandwidth` is that of each client.
+    pub(super) fn clients(
+        scratch: &Scratch,
+        stored: &Path,
+        bandwidth: Option<u64>,
+    ) -> Result<Vec<Self>> {
+        let client = |rank| {
+            let dir = scratch.subdir(&format!("clients/{rank}"))?;
+            Self::served(dir, Some(stored), bandwidth)
+        };
+        (0..RANKS).map(client).collect()
+    }
+
+    fn served(dir: PathBuf, stored: Option<&Path>, bandwidth: Option<u64>) -> Result<Self> {
         command::need_root("mounting")?;
-        let dir = scratch.subdir("mount")?;
-        let server = FuseMount::at(
-            &dir,
-            Habits {
-                client_caches: CLIENT_CACHES,
-                ..Habits::default()
-            },
-        );
+        let habits = Habits {
+            client_caches: CLIENT_CACHES,
+            bandwidth,
+            ..Habits::default()
+        };
+        let server = match stored {
+            Some(stored) => FuseMount::over(stored, &dir, habits),
+            None => FuseMount::at(&dir, habits),
+        };
         let server = server.map_err(|Skip(reason)| anyhow!(reason))?;
         let store = Store::Server(server);
         Ok(Self { dir, store })

@@ -26,6 +26,7 @@ impl Programs {
     /// If a program is missing without which nothing can be measured. The message says how to install it.
     pub(super) fn link(bin: PathBuf, peers: &Path) -> Result<Self> {
         fs::create_dir(&bin).with_context(|| format!("cannot make {}", bin.display()))?;
+        let root = Path::new(command::repository());
         let target_dir = command::target_dir()?;
         let places = [
             (
@@ -54,6 +55,12 @@ impl Programs {
                 &["hyperfine", "ftzz", "fcp", "xcp", "cpx", "rcp", "rrm"],
                 "",
             ),
+            (
+                root.join("cluster/target/release"),
+                &["rmz-mpi", "cpz-mpi"],
+                "",
+            ),
+            (root.join("benches"), &["as-client"], ""),
             (peers.join("published/bin"), &["rmz", "cpz"], "-published"),
             (peers.join("uutils/bin"), &["rm", "cp"], "-uutils"),
         ];

@@ -34,8 +34,8 @@ pub(super) struct Session<'a> {
 struct Bench<'a> {
     trees: &'a Trees<'a>,
     cell: &'a Cell,
-    /// The filesystem that was mounted for the cell.
-    mount: Option<Mount>,
+    /// The filesystem that was mounted for the cell, or all clients of its server.
+    mounts: Vec<Mount>,
     stopwatch: Stopwatch<'a>,
 }
 
@@ -53,25 +53,27 @@ impl Session<'_> {
     pub(super) fn measure(&self, cell: &Cell) -> Result<Vec<Row>> {
         let scratch = match cell.place {
             Place::Disk => self.disk,
-            Place::Memory | Place::New(_) | Place::Slow { .. } => self.memory,
+            _ => self.memory,
         };
         place::need_space(scratch.path(), cell.space_bytes())?;
         if cell.place == Place::Disk {
             place::need_cold(scratch.path())?;
         }
-        let mount = match cell.place {
-            Place::Memory | Place::Disk => None,
-            Place::New(filesystem) => Some(Mount::new(scratch, filesystem)?),
-            Place::Slow { .. } => Some(Mount::serve(scratch)?),
+        let work = scratch.subdir("work")?;
+        let mounts = match cell.place {
+            Place::Memory | Place::Disk => Vec::new(),
+            Place::New(filesystem) => vec![Mount::new(scratch, filesystem)?],
+            Place::Slow { .. } => vec![Mount::serve(scratch)?],
+            Place::Clients { bandwidth, .. } => Mount::clients(scratch, &work, bandwidth)?,
         };
-        let dir = match &mount {
-            Some(mount) => mount.dir().to_owned(),
-            None => scratch.subdir("work")?,
+        let dir = match &mounts[..] {
+            [mount] => mount.dir().to_owned(),
+            _ => work.clone(),
         };
         let bench = Bench {
             trees: &self.trees,
             cell,
-            mount,
+            mounts,
             stopwatch: Stopwatch {
                 programs: self.trees.programs,
                 dir: dir.clone(),
@@ -79,9 +81,8 @@ impl Session<'_> {
             },
         };
         let measured = bench.run();
-        if bench.mount.is_none() {
-            self.trees.clear(&dir)?;
-        }
+        drop(bench);
+        self.trees.clear(&work)?;
         measured
     }
 }
@@ -124,8 +125,7 @@ impl Bench<'_> {
     fn lanes(&self) -> Vec<Lane> {
         let is_installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
         let peers = self.cell.peers.iter().copied().filter(is_installed);
-        let has_floor =
-            !matches!(self.cell.place, Place::Slow { .. }) && self.cell.table != Table::Libraries;
+        let has_floor = self.cell.place.latency().is_none() && self.cell.table != Table::Libraries;
         let lane = |peer| Lane {
             peer,
             seconds: Vec::new(),
@@ -175,12 +175,14 @@ impl Bench<'_> {
 
     /// Runs a command, and returns its seconds. The server of a slow filesystem is slow only now.
     fn time(&self, line: &str) -> Result<f64> {
-        let (Some(mount), Place::Slow { latency }) = (&self.mount, self.cell.place) else {
-            return self.stopwatch.time(line);
+        let set_latency = |latency| {
+            for mount in &self.mounts {
+                mount.set_latency(latency);
+            }
         };
-        mount.set_latency(latency);
+        set_latency(self.cell.place.latency().unwrap_or_default());
         let timed = self.stopwatch.time(line);
-        mount.set_latency(Duration::ZERO);
+        set_latency(Duration::ZERO);
         timed
     }
 
@@ -206,10 +208,12 @@ impl Bench<'_> {
     fn settle(&self) -> Result<()> {
         place::write_back(&self.stopwatch.dir)?;
         thread::sleep(SETTLE);
-        match (self.cell.place, &self.mount) {
-            (Place::Disk, _) => place::drop_caches(),
-            (Place::Slow { .. }, Some(mount)) => mount.forget(),
-            _ => Ok(()),
+        match self.cell.place {
+            Place::Disk => place::drop_caches(),
+            Place::Slow { .. } | Place::Clients { .. } => {
+                self.mounts.iter().try_for_each(Mount::forget)
+            }
+            Place::Memory | Place::New(_) => Ok(()),
         }
     }
 

@@ -72,6 +72,12 @@ pub(crate) enum Place {
     New(&'static str),
     /// The tree is in a new filesystem whose server answers each request late; see `serve`.
     Slow { latency: Duration },
+    /// The tree is on such a server, which has a client for each rank of a job.
+    Clients {
+        latency: Duration,
+        /// The bytes per second of each client, in each direction.
+        bandwidth: Option<u64>,
+    },
 }
 
 /// The way in which the copy of one run makes room for that of the next.
@@ -104,7 +110,22 @@ impl Spread {
     }
 }
 
+impl Place {
+    /// Returns how late a server answers.
+    pub(crate) fn latency(self) -> Option<Duration> {
+        match self {
+            Self::Slow { latency } | Self::Clients { latency, .. } => Some(latency),
+            Self::Memory | Self::Disk | Self::New(_) => None,
+        }
+    }
+}
+
 impl Cell {
+    /// Returns `true` if jobs of MPI compete in the cell.
+    pub(crate) fn is_for_ranks(&self) -> bool {
+        matches!(self.place, Place::Clients { .. })
+    }
+
     /// Returns an upper limit of the space: a page and an inode for each file, for the tree and for each copy. Each real
     /// tree is taken for the largest.
     pub(crate) fn space_bytes(&self) -> u64 {

@@ -31,6 +31,7 @@ pub(crate) fn all() -> Vec<Cell> {
         cells.extend(filesystems(work, verb));
         cells.extend(slow(work, verb));
         cells.extend(large(work, verb));
+        cells.extend(clients(work, verb));
     }
     cells.push(after_removal());
     for (work, verb) in BOTH {
@@ -287,6 +288,49 @@ fn large(work: Work, verb: &str) -> Vec<Cell> {
     trees[..count].iter().map(large).collect()
 }
 
+/// Returns the cells of jobs on eight clients of one server.
+fn clients(work: Work, verb: &str) -> Vec<Cell> {
+    let shapes = [
+        (
+            "256",
+            "256 directories",
+            Spread::new(256, 1_500, 1024),
+            None,
+        ),
+        ("flat", "one directory", Spread::new(1, 2_000, 1024), None),
+        (
+            "200mib",
+            "200 MiB at 50 MB/s",
+            Spread::new(1, 1, 200 << 20),
+            Some(50 * MB),
+        ),
+        (
+            "1gb",
+            "1.1 GB at 150 MB/s",
+            Spread::new(1, 1, 1_100 * MB),
+            Some(150 * MB),
+        ),
+    ];
+    let (count, peers) = match work {
+        Work::Remove => (2, peers::CLIENTS_REMOVE),
+        Work::Copy => (4, peers::CLIENTS_COPY),
+    };
+    let cell = |(short, long, spread, bandwidth)| {
+        let name = format!("clients-{verb}-{short}");
+        let title = format!("8 clients, 1 ms late, {long}");
+        Cell {
+            place: Place::Clients {
+                latency: Duration::from_millis(1),
+                bandwidth,
+            },
+            peers: peers.to_vec(),
+            rounds: FEW_ROUNDS,
+            ..cell(Table::Special, work, name, &title, Tree::Spread(spread))
+        }
+    };
+    shapes.into_iter().take(count).map(cell).collect()
+}
+
 /// Returns the cell of a copy that begins directly after the removal of the previous copy.
 fn after_removal() -> Cell {
     let name = "copy-after-removal".to_owned();
@@ -363,7 +407,8 @@ mod tests {
     fn ours_is_first_and_only_a_flat_directory_is_for_perl() {
         for cell in all() {
             let programs: Vec<_> = cell.peers.iter().map(|peer| peer.program).collect();
-            let ours = ["rmz", "cpz", "rm_fuc_engine", "cp_fuc_engine"];
+            let commands = ["rmz", "cpz", "rmz-mpi", "cpz-mpi"];
+            let ours = [&commands[..], &["rm_fuc_engine", "cp_fuc_engine"]].concat();
             let theirs = ["rm", "cp", "rm_stdlib", "cp_stdlib"];
             assert!(ours.contains(&programs[0]), "{}", cell.name);
             assert!(theirs.contains(&programs[1]), "{}", cell.name);

@@ -138,6 +138,37 @@ pub(crate) const SLOW_COPY: &[Peer] = &[
     ),
 ];
 
+/// Returns the command of a job with this number of ranks, each of which is a client of the server.
+macro_rules! ranks {
+    ($number:literal, $command:literal) => {
+        concat!(
+            "mpirun --allow-run-as-root --oversubscribe --bind-to none -n ",
+            $number,
+            " as-client ",
+            $command
+        )
+    };
+}
+
+/// The peers that remove a tree as several clients of a server.
+pub(crate) const CLIENTS_REMOVE: &[Peer] = &[
+    peer("rmz-mpi, 8 ranks", "rmz-mpi", ranks!(8, "rmz-mpi tree")),
+    peer("rm -r", "rm", "as-client rm -r tree"),
+    peer("rmz-mpi, 1 rank", "rmz-mpi", ranks!(1, "rmz-mpi tree")),
+    peer("drm, 8 ranks", "drm", ranks!(8, "drm tree")),
+];
+/// The peers that copy a tree as several clients of a server.
+pub(crate) const CLIENTS_COPY: &[Peer] = &[
+    peer(
+        "cpz-mpi, 8 ranks",
+        "cpz-mpi",
+        ranks!(8, "cpz-mpi tree copy"),
+    ),
+    peer("cp -r", "cp", "as-client cp -r tree copy"),
+    peer("cpz-mpi, 1 rank", "cpz-mpi", ranks!(1, "cpz-mpi tree copy")),
+    peer("dcp, 8 ranks", "dcp", ranks!(8, "dcp tree copy")),
+];
+
 /// The libraries that remove a tree.
 pub(crate) const LIBRARY_REMOVE: &[Peer] = &[
     peer("fuc_engine", "rm_fuc_engine", "rm_fuc_engine tree"),

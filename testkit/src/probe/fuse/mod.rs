@@ -89,6 +89,8 @@ pub struct Habits {
     pub read_latency: Duration,
     /// Each `write` takes so long.
     pub write_latency: Duration,
+    /// Transfers so many bytes per second in each direction, one request after the other.
+    pub bandwidth: Option<u64>,
     /// A `read` that reaches beyond this offset fails with `EIO`.
     pub unreadable_from: Option<u64>,
     /// A `write` takes at most so many bytes.

@@ -27,7 +27,7 @@ use rustix::{
 
 use super::{
     Numbering,
-    server::{Listed, Server, refuse, sized, writes},
+    server::{Direction, Listed, Server, refuse, sized, writes},
     tables::lock,
 };
 
@@ -299,6 +299,7 @@ impl Filesystem for Server {
         thread::sleep(self.habits.write_latency);
         let longest = self.habits.longest_write.unwrap_or(usize::MAX);
         let data = &data[..data.len().min(longest)];
+        self.transfer(Direction::Write, data.len());
         let open = self.files.get(handle).map_err(io::Error::from);
         let written = open.and_then(|open| open.file.write_all_at(data, offset));
         answer!(self, reply, written, () => reply.written(data.len() as u32));

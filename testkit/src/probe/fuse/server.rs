@@ -41,7 +41,15 @@ pub(super) struct Server {
     /// Each reply waits so many microseconds.
     latency_micros: Arc<AtomicU64>,
     removals: Mutex<Removals>,
+    /// When the content of the last read, and that of the last write, has been transferred.
+    transferred: [Mutex<Option<Instant>>; 2],
     fresh_number: AtomicU64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Direction {
+    Read,
+    Write,
 }
 
 pub(super) struct Open {
@@ -77,6 +85,7 @@ impl Server {
             files: Handles::new(),
             directories: Handles::new(),
             removals: Mutex::default(),
+            transferred: Default::default(),
             fresh_number: AtomicU64::new(1000),
         }
     }
@@ -87,6 +96,20 @@ impl Server {
         if micros > 0 {
             thread::sleep(Duration::from_micros(micros));
         }
+    }
+
+    /// Waits until `bytes` were transferred.
+    pub(super) fn transfer(&self, direction: Direction, bytes: usize) {
+        let Some(bandwidth) = self.habits.bandwidth else {
+            return;
+        };
+        let now = Instant::now();
+        let mut last = lock(&self.transferred[direction as usize]);
+        let begin = last.map_or(now, |last| last.max(now));
+        let end = begin + Duration::from_secs_f64(bytes as f64 / bandwidth as f64);
+        *last = Some(end);
+        drop(last);
+        thread::sleep(end - now);
     }
 
     pub(super) fn path(&self, number: INodeNo) -> PathBuf {
@@ -279,6 +302,7 @@ impl Server {
         let mut buffer = vec![0; size as usize];
         let bytes = open.file.read_at(&mut buffer, offset)?;
         buffer.truncate(bytes);
+        self.transfer(Direction::Read, bytes);
         Ok(buffer)
     }
 
