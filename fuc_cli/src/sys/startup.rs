@@ -38,7 +38,7 @@ extern "C" fn record_startup_state() {
     SIGPIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 
-/// Opens something for the lowest free descriptor that nobody can open by a path such as `/dev/stdin`. The runtime would
+/// Opens a socket as the lowest free descriptor. It cannot be opened by a path such as `/dev/stdin`. The runtime would
 /// open `/dev/null`, so that a copy of it succeeds, or abort where that is missing.
 fn occupy() {
     // SAFETY: it takes no pointers. If it fails, the runtime opens something itself.

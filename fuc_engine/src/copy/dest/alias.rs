@@ -25,7 +25,7 @@ const ROUNDED_SECONDS: u64 = 2;
 /// Bytes that are read by one call from each side. As many as for a copy.
 const READ_BYTES: usize = 128 << 10;
 
-/// What an existing dest is to its source.
+/// Says how alike an existing dest and its source are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Likeness {
     Different,
