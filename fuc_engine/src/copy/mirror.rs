@@ -32,7 +32,7 @@ use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::look;
 use super::operand::ancestry;
 use super::options::Deletion;
-use crate::error::{Error, Operation, Refusal};
+use crate::error::{Cause, Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
@@ -353,6 +353,11 @@ fn entries(removal: &RemoveOp<'_>, name: &Path) -> u64 {
 /// Passes on what a removal reports, with the paths that users know.
 impl Observer for Mirror<'_, '_> {
     fn failed(&self, error: Error) {
+        let elsewhere = [Refusal::MountPoint, Refusal::OtherFilesystem].map(Cause::Refused);
+        if self.ctx.policy.options.one_file_system && elsewhere.contains(&error.cause()) {
+            // It stays, as what is there in the source.
+            return;
+        }
         let error = error.below(&self.path(Side::Dest, c"")).at_dest();
         self.ctx.fail(self.node.place.operand, error);
     }

@@ -238,20 +238,16 @@ fn process<V: Visitor>(
     } else if offers_half(visitor, worker) || worker.is_asked() && is_worth_sharing(&entries) {
         entries = share_half(entries, node, worker);
     }
-    let mut queued = 0;
+    let (mut queued, mut is_interrupted) = (0, false);
     let mut left = worker.scratch.checkpoint_interval();
     while let Some(entry) = entries.next() {
         let visit = visitor.visit(node, dirs, entry, worker);
-        if visit != Visit::Done {
-            queued += 1;
-            if visit == Visit::QueuedSlow || visitor.settings().is_in_order {
-                visitor.report().throttle();
-                queued += queue_rest(visitor, entries, node, worker);
-                return Processed {
-                    queued,
-                    is_interrupted: true,
-                };
-            }
+        queued += usize::from(visit != Visit::Done);
+        if visit == Visit::QueuedSlow || visit == Visit::Queued && visitor.settings().is_in_order {
+            visitor.report().throttle();
+            queued += queue_rest(visitor, entries, node, worker);
+            is_interrupted = true;
+            break;
         }
         left -= 1;
         if left > 0 {
@@ -271,9 +267,8 @@ fn process<V: Visitor>(
             break;
         }
         let per_entry = worker.scratch.note_pace(time);
-        // The user may take long to answer the next question and watch the progress.
+        // The user may take long to answer the next question and watch the progress. So the next checkpoint comes soon.
         if visitor.settings().is_in_order || visitor.report().is_throttled() {
-            // The next checkpoint comes after one entry.
             worker.scratch.note_slow(per_entry);
         }
         let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
@@ -287,7 +282,7 @@ fn process<V: Visitor>(
     }
     Processed {
         queued,
-        is_interrupted: false,
+        is_interrupted,
     }
 }
 

@@ -41,12 +41,11 @@ pub(in crate::copy) enum Unreplaced {
 pub(in crate::copy) fn decide(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
-    source: &Stat,
+    stat: &Stat,
 ) -> Result<ControlFlow<Unreplaced, Option<Stat>>, Failure> {
     let policy = &ctx.policy;
     let treatment = ctx.treatment(entry);
-    let gets_rights = |dest: &Stat| gets_rights(ctx, source, dest);
-    let source = &Facts::of(source);
+    let source = &Facts::of(stat);
     let symlinks = policy.symlinks_of_dest(source, treatment);
     let dest = match look::at_dest(ctx, entry, symlinks) {
         Ok(_) if collisions::may_be_other_copy(ctx, entry) => {
@@ -73,7 +72,7 @@ pub(in crate::copy) fn decide(
                 },
                 ..entry.dest_at()
             };
-            time_stands_for(ctx, at, &dest, source.modified)
+            !gets_rights(ctx, stat, &dest) && time_stands_for(ctx, at, &dest, source.modified)
         },
         targets_are_equal: &|| look::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(ctx, entry, &dest),
@@ -87,7 +86,6 @@ pub(in crate::copy) fn decide(
             return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
         }
         Overwrite::Proceed => return Ok(ControlFlow::Continue(Some(dest))),
-        Overwrite::Adopt if gets_rights(&dest) => return Ok(ControlFlow::Continue(Some(dest))),
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),

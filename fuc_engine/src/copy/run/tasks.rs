@@ -130,8 +130,8 @@ fn begin_portion<'a>(
             }
         };
         let contains_target = contains_target(run, &stat);
-        let is_first = index == operands.range.start;
-        if contains_target && !(operands.is_alone && is_first) {
+        let is_alone = operands.is_alone && index == operands.range.start;
+        if contains_target && !is_alone {
             return Remaining::WhenDone(index..operands.range.end);
         }
         let copy = &mut EntryCopy {
@@ -139,20 +139,14 @@ fn begin_portion<'a>(
             entry: &entry,
             worker,
         };
-        match begin_one(copy, &stat) {
-            Ok(Begun::Queued) => {}
-            // The names of later operands are compared with its dest, which has no name yet.
-            Ok(Begun::Divided) if index + 1 < operands.range.end => {
-                return Remaining::WhenDone(index + 1..operands.range.end);
-            }
-            Ok(Begun::Divided) => {}
+        let begun = begin_one(copy, &stat);
+        // The names of later operands are compared with the dest of a divided file, which has no name yet.
+        let must_be_done = contains_target || matches!(begun, Ok(Begun::Divided));
+        match begun {
+            Ok(Begun::Queued | Begun::Divided) => {}
             Ok(Begun::Finished) => ctx.finish_operand(index),
             // An earlier operand that is not finished may still make the target of the link.
-            Err(failure)
-                if failure.stage == Stage::AtDanglingDest
-                    && index > 0
-                    && !(operands.is_alone && is_first) =>
-            {
+            Err(failure) if failure.stage == Stage::AtDanglingDest && index > 0 && !is_alone => {
                 return Remaining::WhenDone(index..operands.range.end);
             }
             Err(failure) => {
@@ -160,7 +154,7 @@ fn begin_portion<'a>(
                 ctx.finish_operand(index);
             }
         }
-        if contains_target && index + 1 < operands.range.end {
+        if must_be_done && index + 1 < operands.range.end {
             return Remaining::WhenDone(index + 1..operands.range.end);
         }
     }
