@@ -305,9 +305,9 @@ fn clients(work: Work, verb: &str) -> Vec<Cell> {
             Some(50 * MB),
         ),
         (
-            "1gb",
-            "1.1 GB at 150 MB/s",
-            Spread::new(1, 1, 1_100 * MB),
+            "400mb",
+            "400 MB at 150 MB/s",
+            Spread::new(1, 1, 400 * MB),
             Some(150 * MB),
         ),
     ];
