@@ -43,9 +43,8 @@ pub(in crate::copy) fn decide(
     entry: &Entry<'_>,
     stat: &Stat,
 ) -> Result<ControlFlow<Unreplaced, Option<Stat>>, Failure> {
-    let policy = &ctx.policy;
+    let (policy, source) = (&ctx.policy, &Facts::of(stat));
     let treatment = ctx.treatment(entry);
-    let source = &Facts::of(stat);
     let symlinks = policy.symlinks_of_dest(source, treatment);
     let dest = match look::at_dest(ctx, entry, symlinks) {
         Ok(_) if collisions::may_be_other_copy(ctx, entry) => {
@@ -72,12 +71,13 @@ pub(in crate::copy) fn decide(
                 },
                 ..entry.dest_at()
             };
-            !gets_rights(ctx, stat, &dest) && time_stands_for(ctx, at, &dest, source.modified)
+            time_stands_for(ctx, at, &dest, source.modified)
         },
         targets_are_equal: &|| look::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(ctx, entry, &dest),
     };
     let rules = policy.overwrite_rules(treatment);
+    let proceed = |dest| Ok(ControlFlow::Continue(Some(dest)));
     let kept = match overwrite(rules, source, &facts, &questions) {
         // A mirror reports what is in its way and stays.
         Overwrite::Skip | Overwrite::Adopt
@@ -85,13 +85,14 @@ pub(in crate::copy) fn decide(
         {
             return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
         }
-        Overwrite::Proceed => return Ok(ControlFlow::Continue(Some(dest))),
+        Overwrite::Proceed => return proceed(dest),
+        Overwrite::Adopt if gets_rights(ctx, stat, &dest) => return proceed(dest),
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
         // It is removed when the source is open.
         Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if ctx.replaces_types(entry.node) => {
-            return Ok(ControlFlow::Continue(Some(dest)));
+            return proceed(dest);
         }
         Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
     };

@@ -92,7 +92,7 @@ const CP: &[Deviation] = &[
         says(gnu, "specified more than once")
     }),
     (
-        "`--parents` with several operands or `DIR/..`",
+        "`--parents` with several operands, `DIR/.` or `DIR/..`",
         |case, gnu| {
             let meets = has_several_sources(case) || has_dots(case) || has_source_in_dest(case);
             has_parents(case) && (meets || gnu.status != Status::Exit(0))
