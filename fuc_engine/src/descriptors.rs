@@ -225,6 +225,7 @@ impl<D: Dir> Descriptors<D> {
     }
 
     /// Closes the directory of a finished node.
+    #[inline(always)]
     pub(crate) fn close(&self, node: &Node<D>, side: Side) {
         if node.dir.slot(side).close() {
             self.open.fetch_sub(1, Ordering::Relaxed);

@@ -197,6 +197,7 @@ impl DirSlot {
     ///
     /// Another thread may still hold a pin for the duration of a few calls: to evict the descriptor, or
     /// to make a link to a file in the directory. This function waits for it.
+    #[inline]
     pub(crate) fn close(&self) -> bool {
         loop {
             let state = self.load();
@@ -216,6 +217,7 @@ impl DirSlot {
 }
 
 impl Drop for DirSlot {
+    #[inline]
     fn drop(&mut self) {
         self.close();
     }

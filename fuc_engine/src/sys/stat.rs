@@ -67,6 +67,8 @@ fn stat_directory_with(
 
 /// Looks at `name` in `dir`, or at `dir` itself if the name is empty. Returns an older stat as an error if the kernel is
 /// older than Linux 4.11, or if a sandbox does not know the call.
+// Otherwise the stat is copied, which takes 50 instructions for each directory.
+#[inline(always)]
 fn statx(
     dir: BorrowedFd<'_>,
     name: &CStr,
