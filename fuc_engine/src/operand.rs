@@ -2,12 +2,14 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::io::Errno;
 
 use crate::hashing::HashSet;
+use crate::sys::{self, Fd, Stat, Symlinks};
 
 /// Converts a path for system calls.
 ///
@@ -64,6 +66,16 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
 pub(crate) fn directory_of(path: &CStr) -> CString {
     let (directory, _) = split(path.to_bytes());
     c_string([directory, b"."].concat())
+}
+
+/// Opens the directory that the last component of a path is in, to name it only. The path is relative to `dir`.
+pub(crate) fn open_directory_of(dir: BorrowedFd<'_>, path: &CStr) -> Result<Fd, Errno> {
+    sys::open_path_directory(dir, &directory_of(path), Symlinks::Follow)
+}
+
+/// Looks at the directory that the last component of a path is in. The path is relative to `dir`.
+pub(crate) fn stat_directory_of(dir: BorrowedFd<'_>, path: &CStr) -> Result<Stat, Errno> {
+    sys::stat(dir, &directory_of(path), Symlinks::Follow)
 }
 
 /// Returns the last component of a path.

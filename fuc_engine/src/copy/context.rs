@@ -147,8 +147,7 @@ impl Context<'_> {
     /// Returns whether the dest of `entry` inherits an ACL if this run creates it.
     pub(super) fn inherited_acl(&self, entry: &Entry<'_>) -> DestAcl {
         let look = || {
-            let directory = paths::directory_of(entry.dest_name);
-            let at = sys::open_path_directory(entry.dest_dir, &directory, Symlinks::Follow);
+            let at = paths::open_directory_of(entry.dest_dir, entry.dest_name);
             at.map_or(DestAcl::Possible, |dir| {
                 attributes::inherited_in(&Inode::directory(dir.as_fd()))
             })
@@ -245,7 +244,7 @@ impl Context<'_> {
         }
     }
 
-    /// Opens the directories of an entry, which is an operand if there is no `node`, and calls `call` on it.
+    /// Calls `call` with an entry of `node`, whose directories it opens. Without a node, it is an operand.
     #[inline]
     pub(super) fn with_entry<T>(
         &self,

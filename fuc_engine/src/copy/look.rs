@@ -65,8 +65,7 @@ pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
     let (_, source) = operand::split(entry.source_name.to_bytes());
     let (_, dest) = operand::split(entry.dest_name.to_bytes());
     let directory = |dir, path| {
-        let directory = operand::directory_of(path);
-        sys::stat(dir, &directory, Symlinks::Follow)
+        operand::stat_directory_of(dir, path)
             .ok()
             .map(|stat| Facts::of(&stat).id)
     };

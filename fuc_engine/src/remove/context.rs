@@ -120,7 +120,7 @@ impl RemoveContext<'_> {
     pub(super) fn removed_directory(&self, name: Name<'_>) {
         name.mark(SHRUNK);
         if self.report.wants_events() {
-            self.emit_removed_directory(Name { ..name });
+            self.emit_removed_directory(name);
         }
     }
 

@@ -171,7 +171,7 @@ struct Gone {
 impl Gone {
     /// Describes the last component of `path`. Returns `None` if its directory cannot be looked at.
     fn of(dir: BorrowedFd<'_>, path: &CStr) -> Option<Self> {
-        let directory = sys::stat(dir, &operand::directory_of(path), Symlinks::Follow).ok()?;
+        let directory = operand::stat_directory_of(dir, path).ok()?;
         let (_, name) = operand::split(path.to_bytes());
         Some(Self {
             directory: FileId::of(&directory),

@@ -97,7 +97,7 @@ impl Engine {
         }));
     }
 
-    /// Returns how long the next step takes, or `None` if there is no work.
+    /// Returns how long the next step takes, or `None` if nothing is left to do.
     pub(super) fn next_step(&self) -> Option<Nanos> {
         Some(match self.items.back()? {
             Item::Directories(_) => LISTING,

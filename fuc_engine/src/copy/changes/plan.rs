@@ -396,8 +396,7 @@ fn may_write(made: &Stat) -> bool {
 fn check_linking(spot: &Spot<'_>, source: At<'_>) -> Result<(), Errno> {
     let linked = stat(source)?;
     sys::check_linking(source, &linked)?;
-    let directory = operand::directory_of(spot.name);
-    match sys::stat(spot.dir, &directory, Symlinks::Follow) {
+    match operand::stat_directory_of(spot.dir, spot.name) {
         Ok(directory) if directory.st_dev != linked.st_dev => Err(Errno::XDEV),
         _ => Ok(()),
     }

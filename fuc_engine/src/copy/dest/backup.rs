@@ -209,15 +209,14 @@ impl BackupNumbers {
     /// backup, or if its directory cannot be listed.
     fn highest(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> u128 {
         let (_, base) = operand::split(name.to_bytes());
-        let parent = operand::directory_of(name);
-        let identity = sys::stat(dir, &parent, Symlinks::Follow)
+        let identity = operand::stat_directory_of(dir, name)
             .ok()
             .map(|stat| FileId::of(&stat));
         if identity.is_none() || identity != self.directory {
             self.directory = identity;
             self.highest.clear();
             // If the directory cannot be listed, numbers are tried from 1 on.
-            let _ = self.list(dir, &parent);
+            let _ = self.list(dir, &operand::directory_of(name));
         }
         self.highest.get(base).copied().unwrap_or(0)
     }
@@ -262,8 +261,8 @@ const SHORT_BYTES: usize = 128;
 /// as in GNU cp. A limit that the dest's name exceeds is not believed.
 fn longest_name(dir: BorrowedFd<'_>, dest: &CStr) -> usize {
     const USUAL: usize = 255;
-    let (parent, (_, base)) = (operand::directory_of(dest), operand::split(dest.to_bytes()));
-    let opened = sys::open_path_directory(dir, &parent, Symlinks::Follow);
+    let (_, base) = operand::split(dest.to_bytes());
+    let opened = operand::open_directory_of(dir, dest);
     let longest = opened.and_then(|dir| sys::longest_name(dir.as_fd())).ok();
     let longest = longest.filter(|&longest| longest >= base.len());
     longest.unwrap_or(USUAL).saturating_sub(1)

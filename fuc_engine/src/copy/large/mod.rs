@@ -283,7 +283,7 @@ pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno>
         Side::Source => (entry.source_dir, entry.source_name),
         Side::Dest => (entry.dest_dir, entry.dest_name),
     };
-    sys::open_path_directory(dir, &operand::directory_of(path), Symlinks::Follow)
+    operand::open_directory_of(dir, path)
 }
 
 /// Returns `true` if several engines may copy the content: a worker reads and writes it, and it is not the filesystem, or

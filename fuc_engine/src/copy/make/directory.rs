@@ -187,12 +187,11 @@ impl Entering<'_> {
     fn check_absent(&self, source: Identity) {
         let Self { ctx, entry, .. } = self;
         let operand = ctx.operands.state(entry.operand);
-        if entry.is_operand() {
-            let directory = operand::directory_of(entry.dest_name);
-            if let Ok(above) = sys::stat(entry.dest_dir, &directory, Symlinks::Follow) {
-                // An operand is entered once per run.
-                let _ = operand.above_root.set(FileId::of(&above));
-            }
+        if entry.is_operand()
+            && let Ok(above) = operand::stat_directory_of(entry.dest_dir, entry.dest_name)
+        {
+            // An operand is entered once per run.
+            let _ = operand.above_root.set(FileId::of(&above));
         }
         if operand.above_root.get() == Some(&source.file()) {
             ctx.fail(entry.operand, diagnose::into_itself(ctx, entry));

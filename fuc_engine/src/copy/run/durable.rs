@@ -108,8 +108,7 @@ fn for_each_parent(
             Some(_) if index > 0 && !has_parents => break,
             Some(target) => call(target.as_fd())?,
             None => {
-                let directory = operand::directory_of(name);
-                match sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow) {
+                match operand::open_directory_of(ctx.target(), name) {
                     Ok(dir) => call(dir.as_fd())?,
                     // Then the dest cannot be created, which is reported elsewhere.
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}

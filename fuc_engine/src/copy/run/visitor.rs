@@ -44,10 +44,8 @@ fn is_mount_point(node: &CopyNode) -> bool {
 
 /// Opens the dest of the first operand, or the directory that it will be made in.
 fn open_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
-    ctx.open_operand(0, Side::Dest).or_else(|_| {
-        let directory = operand::directory_of(ctx.operands.dest_name(0));
-        sys::open_path_directory(ctx.target(), &directory, Symlinks::Follow)
-    })
+    ctx.open_operand(0, Side::Dest)
+        .or_else(|_| operand::open_directory_of(ctx.target(), ctx.operands.dest_name(0)))
 }
 
 /// Queued tasks from which the filesystem is asked whether directories are made early.
