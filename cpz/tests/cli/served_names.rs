@@ -171,22 +171,25 @@ fn directories_that_become_one_are_not_filled_at_once() {
 fn directories_that_become_one_are_merged_as_by_cp() {
     let source = Scratch::in_memory();
     let tree = Tree::at(source.path());
-    for number in 0..6 {
-        for (dir, other) in [("Sub", "a"), ("sUB", "b")] {
-            tree.file(format!("s/{dir}/{other}{number}"), other)
-                .file(format!("s/{dir}/both/{other}{number}"), other);
+    for number in 0..20 {
+        for (dir, file) in [("Late", "a"), ("lATE", "b")] {
+            tree.file(format!("s/{dir}{number}/{file}"), file)
+                .file(format!("s/{dir}{number}/both/{file}"), file);
         }
     }
-    // Which one is copied first is left to chance.
-    for _ in 0..10 {
-        let place = or_skip!(FuseMount::with(with_names(Names::LowerCase)));
+    // Which one is copied first is left to chance. After a late look, it is the one that has not made the dest.
+    for first_look in [0, 0, 0, 20, 20, 20].map(Duration::from_millis) {
+        let place = or_skip!(FuseMount::with(Habits {
+            first_look,
+            ..with_names(Names::LowerCase)
+        }));
         fs::create_dir(place.path().join("d")).unwrap();
         let dest = place.path().join("d").display().to_string();
         succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
-        for dir in ["d/sub", "d/sub/both"] {
-            let copied = fs::read_dir(place.stored().join(dir)).unwrap();
-            let files = copied.filter(|entry| entry.as_ref().unwrap().path().is_file());
-            assert_eq!(files.count(), 12, "{dir}");
+        for dir in (0..20).map(|number| place.stored().join(format!("d/late{number}"))) {
+            for file in ["a", "b", "both/a", "both/b"] {
+                assert!(dir.join(file).exists(), "{dir:?}/{file}");
+            }
         }
     }
 }

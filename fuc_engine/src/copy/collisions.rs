@@ -13,7 +13,7 @@
 use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 
 use rustix::fs::FileType;
@@ -143,10 +143,19 @@ pub(super) fn is_node_native(ctx: &Context<'_>, node: &CopyNode, dest: BorrowedF
 /// The filesystem may show one identity for several dests. Then the node waits without a need, but not for a directory
 /// above it.
 pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNode> {
-    match shared_dest(ctx, &node) {
-        Some(dest) => ctx.writers.begin_directory(dest, node),
-        None => Some(node),
+    let Some(dest) = shared_dest(ctx, &node) else {
+        return Some(node);
+    };
+    let node = ctx.writers.begin_directory(dest, node)?;
+    if ctx.writers.may_have_filled(&node) && !is_dest_empty(ctx, &node).unwrap_or(true) {
+        node.state.note_merged();
     }
+    Some(node)
+}
+
+fn is_dest_empty(ctx: &Context<'_>, node: &CopyNode) -> Result<bool, Errno> {
+    let dest = ctx.descriptors.pin(node, Side::Dest, ctx)?;
+    sys::is_empty_directory(look::list(ctx, dest.as_fd())?.as_fd(), |_| false)
 }
 
 /// Notes that a directory is complete. Returns one that has waited for it.

@@ -39,7 +39,7 @@ use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
-use crate::sys::{self, Fd, Identity, Listing, Stat};
+use crate::sys::{self, Identity, Listing, Stat};
 
 mod names;
 
@@ -212,12 +212,6 @@ impl<'m, 'a> Mirror<'m, 'a> {
         self.ctx.path_in(Some(self.node), operand, name, side)
     }
 
-    /// Opens a directory once more to list it.
-    fn list(&self, dir: BorrowedFd<'_>) -> Result<Fd, Errno> {
-        let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
-        Ok(self.ctx.descriptors.making_room(open)?.0)
-    }
-
     /// Returns `true` if the dest is on another filesystem than that of its operand.
     fn is_elsewhere(&self) -> bool {
         let root = self.ctx.operands.state(self.node.place.operand).root.get();
@@ -234,7 +228,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
 
     /// Deletes the extraneous names, or puts that off.
     fn delete(&self) -> Result<ControlFlow<()>, Errno> {
-        let listed = self.list(self.dest)?;
+        let listed = look::list(self.ctx, self.dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut broken_off = Ok(());
         let mut aliases = None;

@@ -2,9 +2,10 @@
 
 use std::collections::hash_map::Entry;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use super::decide::mode::Origin;
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
 use crate::sync::lock;
@@ -17,6 +18,8 @@ pub(super) struct Writers {
     file_done: Condvar,
     /// Directories that are being filled: first the one that is copied there, then those that wait until it is complete.
     directories: Mutex<HashMap<SharedDest, Vec<CopyNode>>>,
+    /// A directory is complete whose dest existed.
+    has_filled_existing: AtomicBool,
     /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
     native: AtomicU64,
 }
@@ -89,9 +92,18 @@ impl Writers {
         }
     }
 
+    /// Returns `true` if a directory may have been copied to a dest before the one that has made it.
+    pub(super) fn may_have_filled(&self, node: &CopyNode) -> bool {
+        // Relaxed: the table's lock was held before.
+        node.state.origin() == Origin::Created && self.has_filled_existing.load(Ordering::Relaxed)
+    }
+
     /// Notes that a directory is complete. Returns one that has waited for it.
     pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
+        if node.state.origin() == Origin::Existing {
+            self.has_filled_existing.store(true, Ordering::Relaxed);
+        }
         let turn = directories.get_mut(&dest)?;
         if !Arc::ptr_eq(turn.first()?, node) {
             return None;

@@ -95,6 +95,7 @@ impl Filesystem for Server {
     }
 
     fn getattr(&self, _: &Request, number: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.wait_for_look(number);
         let attributes = self.shown_attributes(number);
         self.attr(reply, attributes);
     }
@@ -359,9 +360,7 @@ impl Filesystem for Server {
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let path = self.path(number);
-        let name = path.file_name().unwrap_or_default();
-        let is_bad = name.as_bytes().starts_with(b"bad");
+        let is_bad = self.begins_with(number, b"bad");
         let refused = self.habits.opendir.filter(|_| is_bad);
         answer!(self, reply, refuse(refused), () => {
             reply.opened(self.directories.add(Mutex::default()), FopenFlags::empty());

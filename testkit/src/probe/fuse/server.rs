@@ -41,6 +41,7 @@ pub(super) struct Server {
     /// Each reply waits so many microseconds.
     latency_micros: Arc<AtomicU64>,
     removals: Mutex<Removals>,
+    looked_at: Mutex<HashSet<INodeNo>>,
     /// When the content of the last read, and that of the last write, has been transferred.
     transferred: [Mutex<Option<Instant>>; 2],
     fresh_number: AtomicU64,
@@ -85,6 +86,7 @@ impl Server {
             files: Handles::new(),
             directories: Handles::new(),
             removals: Mutex::default(),
+            looked_at: Mutex::default(),
             transferred: Default::default(),
             fresh_number: AtomicU64::new(1000),
         }
@@ -96,6 +98,22 @@ impl Server {
         if micros > 0 {
             thread::sleep(Duration::from_micros(micros));
         }
+    }
+
+    /// Waits if the attributes of a late directory are asked for the first time.
+    pub(super) fn wait_for_look(&self, number: INodeNo) {
+        let delay = self.habits.first_look;
+        let is_late = !delay.is_zero() && self.begins_with(number, b"late");
+        if is_late && lock(&self.looked_at).insert(number) {
+            thread::sleep(delay);
+        }
+    }
+
+    /// Returns `true` if the stored name of an entry begins with `prefix`.
+    pub(super) fn begins_with(&self, number: INodeNo, prefix: &[u8]) -> bool {
+        let path = self.path(number);
+        path.file_name()
+            .is_some_and(|name| name.as_bytes().starts_with(prefix))
     }
 
     /// Waits until `bytes` were transferred.
