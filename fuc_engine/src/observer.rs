@@ -261,7 +261,7 @@ impl Counts {
         self.entries.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of bytes so far, as in [`Summary::bytes`]. A removal has 0, even in a dry run.
+    /// Returns the number of bytes so far, as in [`Summary::bytes`]. A removal has 0 until it ends.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -343,8 +343,8 @@ pub struct Summary {
     /// The number of names that a removal removed without knowing their kind: some filesystems do not list the
     /// kinds of names, and another process can replace a directory by something else. A copy has 0.
     pub unknown: u64,
-    /// The number of bytes of copied content, including content of copies that failed later. A removal has 0,
-    /// but a dry run of one counts the sizes of the regular files that it would remove.
+    /// The number of bytes of copied content, including content of copies that failed later. For a removal, the sizes
+    /// of the regular files, if [they are counted](crate::RemoveOp::count_bytes).
     pub bytes: u64,
     /// The number of those bytes that share the blocks of their source. More may be shared:
     /// `copy_file_range`, which copies smaller files, does not say whether it shares blocks.

@@ -197,7 +197,10 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Detach => options.enter(Mode::Detached)?,
             Id::Reap => options.enter(Mode::Reaping)?,
             Id::Wait => options.waits = true,
-            Id::Stats => options.stats = Stats::parse(value, charset)?,
+            Id::Stats => {
+                options.stats = Stats::parse(value, charset)?;
+                options.engine.count_bytes = true;
+            }
         }
     }
     if options.mode != Mode::Foreground {

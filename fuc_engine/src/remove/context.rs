@@ -51,7 +51,7 @@ impl<'a> RemoveContext<'a> {
             failures: Failures::default(),
             descriptors: Descriptors::new(),
             asks,
-            looks_at_entries: asks || remover.leaves_names(),
+            looks_at_entries: asks || !matches!(remover, Remover::Real),
             remover,
             unlocks: options.unlock && !remover.leaves_names(),
             unlocking: Unlocking::default(),

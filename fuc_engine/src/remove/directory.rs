@@ -236,7 +236,8 @@ pub(super) fn remove_unlisted(
 ) -> Result<(), Errno> {
     let state = &node.state;
     if state.has(SHRUNK | STAYS | BORROWED)
-        || context.looks_at_entries
+        || context.asks
+        || context.remover.leaves_names()
         || context.stays(&node.place)
     {
         return Err(unread);

@@ -86,7 +86,7 @@ impl RemoveOp<'_> {
         let mut next = || operands.by_ref().take(most).collect();
         let mut held: Vec<PathBuf> = next();
         let has_all = held.len() < most && self.setup.sharing.is_none();
-        let remover = Remover::new(self.execution, has_all.then_some(&held));
+        let remover = Remover::new(self, has_all.then_some(&held));
         let mut report = Report::new(observer, &self.setup);
         loop {
             report = Removal::new(self, held, &remover, report).run();

@@ -91,8 +91,10 @@ pub struct RemoveOp<'a> {
     /// is low: on open descriptors (one thread for each 12) or on address space (one for each
     /// 128 MiB). A small tree never starts a thread.
     pub threads: Option<NonZeroUsize>,
-    /// Says whether anything is removed. A dry run counts the sizes of the regular files that it would
-    /// remove as [`Summary::bytes`](crate::Summary::bytes).
+    /// Counts the sizes of the regular files that are removed as [`Summary::bytes`](crate::Summary::bytes). That takes a
+    /// `stat` for each file. A dry run always counts them.
+    pub count_bytes: bool,
+    /// Says whether anything is removed.
     ///
     /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
     /// [any dry run](Execution).
@@ -140,6 +142,7 @@ impl Default for RemoveOp<'_> {
             ask: Ask::Never,
             unlock: false,
             threads: None,
+            count_bytes: false,
             execution: Execution::Real,
             keeps_operands: false,
             setup: Setup::default(),

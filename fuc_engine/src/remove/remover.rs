@@ -13,22 +13,26 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::node::{DECLINED, State};
+use super::options::RemoveOp;
 use crate::execution::Execution;
 use crate::hashing::HashSet;
 use crate::operand;
 use crate::sync::lock;
-use crate::sys::{self, FileId, Symlinks};
+use crate::sys::{self, FileId, Stat, Symlinks};
 
 /// The means to remove names.
 pub(super) enum Remover {
     Real,
+    /// Counts the sizes of the regular files.
+    Counting(AtomicU64),
     Planned(PlannedRemovals),
 }
 
 impl Remover {
     /// Prepares to remove these operands. `None` if not all of them are known yet.
-    pub(super) fn new(execution: Execution, operands: Option<&[PathBuf]>) -> Self {
-        match execution {
+    pub(super) fn new(op: &RemoveOp<'_>, operands: Option<&[PathBuf]>) -> Self {
+        match op.execution {
+            Execution::Real if op.count_bytes => Self::Counting(AtomicU64::new(0)),
             Execution::Real => Self::Real,
             Execution::DryRun => Self::Planned(PlannedRemovals {
                 bytes: AtomicU64::new(0),
@@ -42,19 +46,27 @@ impl Remover {
         matches!(self, Self::Planned(_))
     }
 
-    /// Returns the sizes of the regular files that would be removed. It is 0 in a real run.
+    /// Returns the sizes of the regular files that were removed, if they are counted.
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Real => 0,
             // Relaxed: the threads have ended.
+            Self::Counting(bytes) => bytes.load(Ordering::Relaxed),
             Self::Planned(plan) => plan.bytes.load(Ordering::Relaxed),
         }
     }
 
-    /// Removes a name other than a directory. A dry run counts its size.
+    /// Removes a name other than a directory.
     pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        let Self::Planned(plan) = self else {
-            return sys::unlink(dir, name);
+        let plan = match self {
+            Self::Real => return sys::unlink(dir, name),
+            Self::Counting(bytes) => {
+                let stat = sys::stat(dir, name, Symlinks::NoFollow);
+                sys::unlink(dir, name)?;
+                add_size(bytes, stat.ok().as_ref());
+                return Ok(());
+            }
+            Self::Planned(plan) => plan,
         };
         let trimmed = trimmed(name);
         let stat = sys::stat(dir, &trimmed, Symlinks::NoFollow)?;
@@ -64,9 +76,7 @@ impl Remover {
             _ => {}
         }
         plan.remove(dir, name)?;
-        if sys::is_regular(&stat) {
-            plan.bytes.fetch_add(stat.st_size as u64, Ordering::Relaxed);
-        }
+        add_size(&plan.bytes, Some(&stat));
         Ok(())
     }
 
@@ -91,7 +101,7 @@ impl Remover {
         state: &State,
     ) -> Result<(), Errno> {
         match self {
-            Self::Real => sys::remove_directory(dir, name),
+            Self::Real | Self::Counting(_) => sys::remove_directory(dir, name),
             Self::Planned(plan) => {
                 check_directory_name(dir, name)?;
                 match state.has(DECLINED) {
@@ -124,9 +134,15 @@ impl Remover {
 
     fn gone(&self) -> Option<&Mutex<HashSet<Gone>>> {
         match self {
-            Self::Real => None,
+            Self::Real | Self::Counting(_) => None,
             Self::Planned(plan) => plan.gone.as_ref(),
         }
+    }
+}
+
+fn add_size(bytes: &AtomicU64, stat: Option<&Stat>) {
+    if let Some(file) = stat.filter(|stat| sys::is_regular(stat)) {
+        bytes.fetch_add(file.st_size as u64, Ordering::Relaxed);
     }
 }
 

@@ -142,7 +142,7 @@ fn try_again(
     let is_directory = waiting.kind == FileType::Directory;
     let result = match is_directory {
         true => context.unlocking(name, sys::remove_directory),
-        false => context.unlocking(name, sys::unlink),
+        false => context.unlocking(name, |dir, name| context.remover.unlink(dir, name)),
     };
     match result {
         Ok(()) if is_directory => context.removed_directory(name),

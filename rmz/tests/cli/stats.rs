@@ -13,8 +13,8 @@ use crate::support::{RM, RMZ};
 fn tree() -> Scratch {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
-        .file("t/a", "")
-        .file("t/sub/b", "")
+        .file("t/a", "1234")
+        .file("t/sub/b", "5")
         .symlink("t/link", "a")
         .fifo("t/fifo");
     scratch
@@ -47,6 +47,7 @@ fn a_table_on_stderr_counts_what_was_removed() {
             ("directories", "2"),
             ("symbolic links", "1"),
             ("other types", "1"),
+            ("size", "5 B"),
         ];
         let is_timed = |label: &str| label.contains("second");
         let counted: Vec<_> = rows
@@ -66,7 +67,7 @@ fn json_is_the_last_line_of_stdout() {
     assert_eq!(lines.len(), 7, "{outcome}");
     let expected = concat!(
         r#"{"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"#,
-        r#""unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,"discarded":0,"#,
+        r#""unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,"discarded":0,"#,
         r#""cancelled":false,"dry_run":false"#
     );
     assert_eq!(counts(lines[6]), expected);
