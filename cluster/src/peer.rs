@@ -358,4 +358,4 @@ impl Peer {
 }
 
 #[cfg(test)]
-mod simulation;
+mod tests;

@@ -11,7 +11,7 @@
 use std::sync::PoisonError;
 
 #[cfg(all(test, fuc_loom))]
-pub(crate) mod checker;
+pub(crate) mod models;
 
 #[cfg(not(all(test, fuc_loom)))]
 pub(crate) use std::{
@@ -22,9 +22,9 @@ pub(crate) use std::{
 
 #[cfg(all(test, fuc_loom))]
 pub(crate) use {
-    checker::{AtomicBool, AtomicU32, AtomicU64, Condvar},
     loom::sync::{Mutex, MutexGuard},
     loom::thread::yield_now,
+    models::{AtomicBool, AtomicU32, AtomicU64, Condvar},
 };
 
 /// Locks state that a panic never leaves half changed. The panic itself ends the run.

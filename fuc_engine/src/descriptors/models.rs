@@ -8,7 +8,7 @@ use rustix::io::fcntl_dupfd_cloexec;
 
 use super::*;
 use crate::node::Place;
-use crate::sync::checker::Model;
+use crate::sync::models::Model;
 
 struct Single(DirSlot);
 

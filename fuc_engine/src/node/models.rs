@@ -7,7 +7,7 @@ use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use super::*;
-use crate::sync::checker::{Model, check};
+use crate::sync::models::{Model, check};
 
 /// One flag for each user, set when the user has done its work. Relaxed, as in the state of a real
 /// node: only the climb publishes them.

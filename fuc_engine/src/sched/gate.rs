@@ -190,7 +190,7 @@ impl<T> Gate<T> {
     /// Wakes a worker without tasks, for a batch that was queued.
     ///
     /// Waking takes ten times as long as the change of the queues, so no other worker waits for it. With 64 workers in a
-    /// directory of 100,000 others, waking under the lock takes 3.3 times as long (`simulation`).
+    /// directory of 100,000 others, waking under the lock takes 3.3 times as long (`tests::simulation`).
     fn wake_one(&self, state: MutexGuard<'_, State<T>>) {
         drop(state);
         self.work.notify_one();
@@ -506,7 +506,5 @@ impl<T> Inlet<'_, T> {
 #[cfg(all(test, fuc_loom))]
 mod models;
 
-#[cfg(test)]
-mod simulation;
 #[cfg(test)]
 mod tests;

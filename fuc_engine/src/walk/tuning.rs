@@ -211,7 +211,7 @@ pub(super) const SLOW_ENTRY: Duration = Duration::from_micros(100);
 /// It bounds how many queued directories may find their parents evicted, if descriptors run
 /// short later. Two workers are as fast with 1 (1.00 to 1.02) and with 512 (0.97 to 1.03).
 /// Cells: remove-100k, remove-5-per-dir, copy-100k. In a directory of 10,000 others with 10 files each, 64 workers are idle
-/// for 14 % of the time, and for 24 % with 64 (simulated by `sched/gate/simulation.rs`).
+/// for 14 % of the time, and for 24 % with 64 (simulated by `sched/gate/tests/simulation.rs`).
 pub(super) const MAX_BATCH: usize = 256;
 /// The most workers while they wait for a disk or a server.
 ///
@@ -233,7 +233,7 @@ const MANY_CHILDREN: usize = 512;
 /// The same for each active worker, if that is more.
 ///
 /// In a directory of 100,000 others, 16 and 64 workers are idle for 3 and 6 % of the time, and for 11 and 39 % if every
-/// listing pauses after [`MANY_CHILDREN`] (simulated by `sched/gate/simulation.rs`).
+/// listing pauses after [`MANY_CHILDREN`] (simulated by `sched/gate/tests/simulation.rs`).
 const CHILDREN_PER_WORKER: usize = 128;
 
 /// Returns `true` if a listing that has queued so many subdirectories pauses.

@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicBool as Seen;
 use loom::thread;
 
 use super::*;
-use crate::sync::checker::{Model, check};
+use crate::sync::models::{Model, check};
 
 /// With so many, a worker that has gone idle is given another task.
 const TASKS: usize = 6;

@@ -1,5 +1,7 @@
 //! Tests of the gate by one thread, whose calls stand for those of several workers.
 
+mod simulation;
+
 use super::*;
 
 /// A worker that is not the main one.

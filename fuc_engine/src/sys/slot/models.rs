@@ -9,7 +9,7 @@ use loom::thread;
 use rustix::io::fcntl_dupfd_cloexec;
 
 use super::*;
-use crate::sync::checker::{Model, check};
+use crate::sync::models::{Model, check};
 
 /// The lowest number of a descriptor here: above those of other tests. So the numbers are the same in
 /// each execution, as loom requires.

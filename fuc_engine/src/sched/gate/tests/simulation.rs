@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::*;
+use super::super::*;
 use crate::sched::stack::Stack;
 
 /// A time, or the time since the start of the run, in nanoseconds.

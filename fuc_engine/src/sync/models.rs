@@ -322,18 +322,18 @@ mod models {
 
     #[test]
     fn models_that_notice_each_wrong_ordering_pass() {
-        check("src/sync/checker.rs", &[careless(), careful()]);
+        check("src/sync/models.rs", &[careless(), careful()]);
     }
 
     #[test]
     #[should_panic(expected = "no model fails")]
     fn models_that_notice_no_wrong_ordering_fail() {
-        check("src/sync/checker.rs", &[careless()]);
+        check("src/sync/models.rs", &[careless()]);
     }
 
     #[test]
     #[should_panic(expected = "Some(false)")]
     fn a_wrong_ordering_in_the_code_fails() {
-        check("src/sync/checker.rs", &[wrong()]);
+        check("src/sync/models.rs", &[wrong()]);
     }
 }
