@@ -43,7 +43,7 @@ impl From<Stat> for Made {
 }
 
 /// The changes that a dry run has planned.
-pub(in crate::copy) struct Plan {
+pub(crate) struct Plan {
     stand_in: SharedFd,
     /// Identifies a dest directory that would be new.
     new_directory: Identity,

@@ -37,7 +37,7 @@ use crate::error::Refusal;
 
 /// The thing that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Making {
+pub(crate) enum Making {
     /// A file that is written to. A dest that is a symbolic link is followed, or refused.
     File,
     Symlink,
@@ -51,23 +51,23 @@ pub(in crate::copy) enum Making {
 
 /// The parts of the options that decide about a dest in the way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) struct ClearRules {
-    pub(in crate::copy) treatment: DestTreatment,
+pub(crate) struct ClearRules {
+    pub(crate) treatment: DestTreatment,
     /// Says whether a source that is a symbolic link is followed.
-    pub(in crate::copy) symlinks: Symlinks,
+    pub(crate) symlinks: Symlinks,
     /// Says whether a dest that is a symbolic link may be written through.
-    pub(in crate::copy) links_at_dest: Symlinks,
+    pub(crate) links_at_dest: Symlinks,
     /// Dests keep their content.
-    pub(in crate::copy) keeps_content: bool,
+    pub(crate) keeps_content: bool,
     /// Unlink a dest with several names instead of writing to it. Its other names must keep
     /// their content.
-    pub(in crate::copy) separates_links: bool,
+    pub(crate) separates_links: bool,
     /// Replace a dest that would otherwise stay.
-    pub(in crate::copy) force: bool,
+    pub(crate) force: bool,
     /// The user has agreed to replace the dest.
-    pub(in crate::copy) asks: bool,
+    pub(crate) asks: bool,
     /// The dest may be the copy of another source.
-    pub(in crate::copy) may_be_other_copy: bool,
+    pub(crate) may_be_other_copy: bool,
 }
 
 impl ClearRules {
@@ -78,7 +78,7 @@ impl ClearRules {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Clear {
+pub(crate) enum Clear {
     /// Open the dest, perhaps through a symbolic link, and write to it.
     Write(Symlinks),
     /// Unlink the dest, and create the copy.
@@ -96,25 +96,25 @@ pub(in crate::copy) enum Clear {
 
 /// Says whether the removal of a dest is reported as an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum RemovalEvent {
+pub(crate) enum RemovalEvent {
     Reported,
     Silent,
 }
 
 /// Facts that cost a stat each, so they are looked up only if the decision needs them.
-pub(in crate::copy) struct Lookups<'a> {
+pub(crate) struct Lookups<'a> {
     /// Source and dest are the same entry of the same directory.
-    pub(in crate::copy) are_one_entry: &'a dyn Fn() -> bool,
+    pub(crate) are_one_entry: &'a dyn Fn() -> bool,
     /// A link leads from the source to the dest, or back.
-    pub(in crate::copy) one_leads_to_other: &'a dyn Fn() -> bool,
+    pub(crate) one_leads_to_other: &'a dyn Fn() -> bool,
     /// The dest is a link that would be written through, and leads to a directory.
-    pub(in crate::copy) dest_leads_to_directory: &'a dyn Fn() -> bool,
+    pub(crate) dest_leads_to_directory: &'a dyn Fn() -> bool,
 }
 
 /// Decides whether a dest may be written to through a symbolic link. `directory` says whether
 /// this run created the directory that the dest is in: then another process planted the link,
 /// or this run has just made it.
-pub(in crate::copy) fn links_at_dest(directory: Origin) -> Symlinks {
+pub(crate) fn links_at_dest(directory: Origin) -> Symlinks {
     match directory {
         Origin::Created => Symlinks::NoFollow,
         Origin::Existing => Symlinks::Follow,
@@ -122,7 +122,7 @@ pub(in crate::copy) fn links_at_dest(directory: Origin) -> Symlinks {
 }
 
 /// Returns the reason why `dest` can never be replaced by `source`, if there is one.
-pub(in crate::copy) fn obstacle(
+pub(crate) fn obstacle(
     treatment: DestTreatment,
     source: Option<&Facts>,
     dest: &Facts,
@@ -138,7 +138,7 @@ pub(in crate::copy) fn obstacle(
 /// Decides what happens to `dest`, if that does not depend on the source. If the rules have
 /// vacated the dest, another process or another name of the source has put something there since, or it is a
 /// dangling link. A hard link to a copy replaces a link, as in cp.
-pub(in crate::copy) fn clear_whatever_the_source(
+pub(crate) fn clear_whatever_the_source(
     making: Making,
     rules: ClearRules,
     was_vacated: bool,
@@ -175,7 +175,7 @@ fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
 }
 
 /// Decides what happens to `dest`, after [`clear_whatever_the_source`].
-pub(in crate::copy) fn clear(
+pub(crate) fn clear(
     making: Making,
     rules: ClearRules,
     source: &Facts,

@@ -20,25 +20,25 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 const OWNER: u32 = 0o700;
 
 /// The permissions that the owner of a file needs to copy ranges of it on several machines.
-pub(in crate::copy) const OWNER_FILE: u32 = 0o600;
+pub(crate) const OWNER_FILE: u32 = 0o600;
 
 /// Says whether this run created the dest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Origin {
+pub(crate) enum Origin {
     Created,
     Existing,
 }
 
 /// Says whether a dest may have an ACL before it gets that of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum DestAcl {
+pub(crate) enum DestAcl {
     /// This run created it, in a directory without a default ACL.
     Absent,
     Possible,
 }
 
 /// Returns the permission bits for creating the copy of a source with `mode`.
-pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
+pub(crate) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
     if preserve.ownership || preserve.mode != ModePolicy::Default {
         // With an inherited ACL, the group bits become its mask and would enable its named
         // entries.
@@ -49,7 +49,7 @@ pub(in crate::copy) fn for_creation(preserve: &Preserve, mode: u32) -> u32 {
 }
 
 /// Returns the mode for creating the copy of a FIFO, socket or device with `mode`.
-pub(in crate::copy) fn for_special_file(preserve: &Preserve, mode: u32) -> u32 {
+pub(crate) fn for_special_file(preserve: &Preserve, mode: u32) -> u32 {
     let special_bits = match preserve.mode {
         // The bits have no effect on special files, and cp keeps them.
         ModePolicy::Default | ModePolicy::Discard => mode & 0o7000,
@@ -59,14 +59,14 @@ pub(in crate::copy) fn for_special_file(preserve: &Preserve, mode: u32) -> u32 {
 }
 
 /// Returns the mode for creating the copy of a directory with `mode`.
-pub(in crate::copy) fn for_directory(preserve: &Preserve, mode: u32) -> u32 {
+pub(crate) fn for_directory(preserve: &Preserve, mode: u32) -> u32 {
     let special_bits = if preserve.ownership { STICKY } else { 0o7000 };
     mode & special_bits | for_creation(preserve, mode)
 }
 
 /// Returns the mode that is set when the copy of a source with `mode` (type included) is
 /// complete. `None`: the dest keeps its mode.
-pub(in crate::copy) fn when_complete(
+pub(crate) fn when_complete(
     preserve: &Preserve,
     mode: u32,
     origin: Origin,
@@ -96,7 +96,7 @@ pub(in crate::copy) fn when_complete(
 }
 
 /// Returns the same as [`when_complete`], for a directory whose present mode is `present`.
-pub(in crate::copy) fn when_directory_complete(
+pub(crate) fn when_directory_complete(
     preserve: &Preserve,
     mode: u32,
     present: u32,
@@ -117,7 +117,7 @@ pub(in crate::copy) fn when_directory_complete(
 
 /// Returns the permissions to leave on an existing dest while it is written: at most those of
 /// the finished copy. `None`: the present ones stay.
-pub(in crate::copy) fn while_overwritten(
+pub(crate) fn while_overwritten(
     preserve: &Preserve,
     source_mode: u32,
     present: u32,
@@ -133,7 +133,7 @@ pub(in crate::copy) fn while_overwritten(
 /// As by cp, it was created without the permissions that only filling needs. So it has its last mode even where no mode
 /// can be set. If the user is not in the group that it inherits, setting a mode makes the kernel remove its
 /// set-group-ID bit, and what is created in it does not inherit the group.
-pub(in crate::copy) fn while_filled(granted: u32) -> Option<u32> {
+pub(crate) fn while_filled(granted: u32) -> Option<u32> {
     (granted & OWNER != OWNER).then_some(granted | OWNER)
 }
 
@@ -142,7 +142,7 @@ pub(in crate::copy) fn while_filled(granted: u32) -> Option<u32> {
 ///
 /// The mode that is set is the present one. This makes the kernel remove an inherited set-group-ID bit
 /// if the user is not in the group. A directory that is filled loses the bit in the same way.
-pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Option<u32> {
+pub(crate) fn of_unfilled_directory(present: u32, origin: Origin) -> Option<u32> {
     let is_set_again = origin == Origin::Created
         && present & SET_GROUP_ID != 0
         && (present & OWNER != OWNER || present & WRITABLE_BY_OTHERS != 0);
@@ -154,14 +154,14 @@ pub(in crate::copy) fn of_unfilled_directory(present: u32, origin: Origin) -> Op
 ///
 /// cp lets other users write to a directory only when it is complete. This makes the kernel remove an
 /// inherited set-group-ID bit if the user is not in the group.
-pub(in crate::copy) fn of_writable_directory(granted: u32) -> Option<u32> {
+pub(crate) fn of_writable_directory(granted: u32) -> Option<u32> {
     let is_set_again = granted & SET_GROUP_ID != 0 && granted & WRITABLE_BY_OTHERS != 0;
     is_set_again.then_some(granted & 0o7777)
 }
 
 /// Returns the mode of a source directory as far as the copy gets it that `--parents` makes. If modes
 /// are not preserved on request, cp keeps the sticky bit of every directory but a parent.
-pub(in crate::copy) fn of_parent(preserve: &Preserve, mode: u32) -> u32 {
+pub(crate) fn of_parent(preserve: &Preserve, mode: u32) -> u32 {
     match preserve.mode {
         ModePolicy::Discard => mode & !STICKY,
         ModePolicy::Default | ModePolicy::Preserve => mode,
@@ -170,7 +170,7 @@ pub(in crate::copy) fn of_parent(preserve: &Preserve, mode: u32) -> u32 {
 
 /// Removes the bit that the kernel has removed when the owner or the group of a copy was set. As in cp, it comes back only
 /// if modes are preserved.
-pub(in crate::copy) fn after_chown(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
+pub(crate) fn after_chown(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
     match (preserve.mode, kind) {
         (ModePolicy::Preserve, _) | (_, FileType::Directory) => mode,
         _ => mode & !SET_USER_ID,
@@ -179,7 +179,7 @@ pub(in crate::copy) fn after_chown(preserve: &Preserve, mode: u32, kind: FileTyp
 
 /// Removes set-id and sticky bits, for a copy whose owner could not be set. As in cp, a directory
 /// keeps its sticky bit, and a special file all of them, if modes are not preserved.
-pub(in crate::copy) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
+pub(crate) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u32 {
     match (preserve.mode, kind) {
         (ModePolicy::Preserve, _) => mode & !(SET_ID | STICKY),
         (_, FileType::Directory) => mode & !SET_ID,

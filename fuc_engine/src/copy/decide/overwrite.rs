@@ -23,7 +23,7 @@ use crate::error::Refusal;
 use crate::observer::Answer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Overwrite {
+pub(crate) enum Overwrite {
     /// Make the copy, after treating the dest as [`DestTreatment`] says.
     Proceed,
     /// Leave the dest as it is, because of the rules or of the user's answer.
@@ -38,27 +38,27 @@ pub(in crate::copy) enum Overwrite {
 
 /// The parts of the options that decide about an existing dest.
 #[derive(Clone, Copy)]
-pub(in crate::copy) struct OverwriteRules {
-    pub(in crate::copy) replace: Replace,
-    pub(in crate::copy) timestamps: Timestamps,
-    pub(in crate::copy) ask: bool,
-    pub(in crate::copy) treatment: DestTreatment,
+pub(crate) struct OverwriteRules {
+    pub(crate) replace: Replace,
+    pub(crate) timestamps: Timestamps,
+    pub(crate) ask: bool,
+    pub(crate) treatment: DestTreatment,
 }
 
 /// Questions that cost system calls or the user's time, so they are asked only if the decision needs the answer.
-pub(in crate::copy) struct Questions<'a> {
+pub(crate) struct Questions<'a> {
     /// Would a copy destroy its source?
-    pub(in crate::copy) sameness: &'a dyn Fn() -> Sameness,
+    pub(crate) sameness: &'a dyn Fn() -> Sameness,
     /// Does the filesystem of the dest store the source's time of modification as that of the dest?
-    pub(in crate::copy) time_stands_for_source: &'a dyn Fn() -> bool,
+    pub(crate) time_stands_for_source: &'a dyn Fn() -> bool,
     /// Do the two links lead to the same path?
-    pub(in crate::copy) targets_are_equal: &'a dyn Fn() -> bool,
+    pub(crate) targets_are_equal: &'a dyn Fn() -> bool,
     /// Does the user agree?
-    pub(in crate::copy) ask: &'a dyn Fn() -> Answer,
+    pub(crate) ask: &'a dyn Fn() -> Answer,
 }
 
 /// Decides whether `dest` is replaced by a copy of `source`.
-pub(in crate::copy) fn overwrite(
+pub(crate) fn overwrite(
     rules: OverwriteRules,
     source: &Facts,
     dest: &Facts,
@@ -105,7 +105,7 @@ pub(in crate::copy) fn overwrite(
 ///
 /// `writes_to_dest` is `true` if this operand writes content to the dest's name. The closures
 /// return the kind of the dest itself, and that of the file that it leads to as a link.
-pub(in crate::copy) fn just_created(
+pub(crate) fn just_created(
     writes_to_dest: bool,
     dest_kind: impl FnOnce() -> Option<FileType>,
     target_kind: impl FnOnce() -> Option<FileType>,
@@ -121,7 +121,7 @@ pub(in crate::copy) fn just_created(
 
 /// The treatment that the options select for a dest, before its copy is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum DestTreatment {
+pub(crate) enum DestTreatment {
     /// The dest stays in place: it is written to, or replaced when the copy is made.
     WrittenTo,
     /// A new link, or the file of a mirror, may replace a dest of another type.
@@ -133,19 +133,19 @@ pub(in crate::copy) enum DestTreatment {
 
 impl DestTreatment {
     /// Returns `true` if the dest's name is vacant when the copy is made.
-    pub(in crate::copy) fn vacates(self) -> bool {
+    pub(crate) fn vacates(self) -> bool {
         matches!(self, Self::Unlinked | Self::Renamed)
     }
 
     /// Returns `true` if a directory at the dest is refused at once. Otherwise it stays where it is,
     /// and making the copy fails, as in cp.
-    pub(in crate::copy) fn refuses_directories(self) -> bool {
+    pub(crate) fn refuses_directories(self) -> bool {
         self != Self::Renamed
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Sameness {
+pub(crate) enum Sameness {
     /// The copy does not harm the source.
     Distinct,
     /// The dest is another name of the link that is copied, so nothing needs to be done.
@@ -156,10 +156,10 @@ pub(in crate::copy) enum Sameness {
 
 /// The facts about a name: about the file itself, and about its target if it is a symbolic link.
 #[derive(Clone, Copy)]
-pub(in crate::copy) struct NamedFile {
-    pub(in crate::copy) itself: Facts,
+pub(crate) struct NamedFile {
+    pub(crate) itself: Facts,
     /// `None` if the link dangles.
-    pub(in crate::copy) target: Option<Facts>,
+    pub(crate) target: Option<Facts>,
 }
 
 impl NamedFile {
@@ -177,18 +177,18 @@ impl NamedFile {
 }
 
 /// Two names that may lead to one file: at least one is a symbolic link, or both are the same file.
-pub(in crate::copy) struct NamedFiles {
-    pub(in crate::copy) source: NamedFile,
-    pub(in crate::copy) dest: NamedFile,
+pub(crate) struct NamedFiles {
+    pub(crate) source: NamedFile,
+    pub(crate) dest: NamedFile,
     /// Says whether a source that is a symbolic link is followed.
-    pub(in crate::copy) symlinks: Symlinks,
-    pub(in crate::copy) treatment: DestTreatment,
+    pub(crate) symlinks: Symlinks,
+    pub(crate) treatment: DestTreatment,
 }
 
 impl NamedFiles {
     /// Decides in the order of cp. `is_one_entry` returns `true` if both names are the same
     /// entry of the same directory.
-    pub(in crate::copy) fn sameness(&self, is_one_entry: impl FnOnce() -> bool) -> Sameness {
+    pub(crate) fn sameness(&self, is_one_entry: impl FnOnce() -> bool) -> Sameness {
         let Self { source, dest, .. } = self;
         let are_one_file = source.itself.is_same_file(&dest.itself);
         let distinct_if = |distinct| {

@@ -10,7 +10,7 @@ use crate::copy::facts::{Facts, FileTime};
 
 /// Says whether copies get the timestamps of their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Timestamps {
+pub(crate) enum Timestamps {
     Fresh,
     Copied,
 }
@@ -100,7 +100,7 @@ fn coarsest_step(time: FileTime) -> i128 {
 /// the run is killed before the file gets its own time back: it differs by at least a step, and is earlier if the
 /// source is newer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) struct StoredTimes {
+pub(crate) struct StoredTimes {
     /// Times from `first` to `last` are cut to a multiple of this number of nanoseconds.
     step: i128,
     first: FileTime,
@@ -113,7 +113,7 @@ pub(in crate::copy) struct StoredTimes {
 
 impl StoredTimes {
     /// Returns the time that is stored for `wanted`, or `None` if that is not known.
-    pub(in crate::copy) fn stored(&self, wanted: FileTime) -> Option<FileTime> {
+    pub(crate) fn stored(&self, wanted: FileTime) -> Option<FileTime> {
         let cut = wanted.cut_to(self.step);
         if cut < self.first {
             return self.limits_earlier.then_some(self.first);
@@ -126,7 +126,7 @@ impl StoredTimes {
 
     /// Adds what is known about the same filesystem. If that differs, as behind a filesystem that unites
     /// several, only the new knowledge counts.
-    pub(in crate::copy) fn added_to(self, known: Option<Self>) -> Self {
+    pub(crate) fn added_to(self, known: Option<Self>) -> Self {
         match known {
             Some(known) if known.step == self.step => Self {
                 step: self.step,
@@ -152,7 +152,7 @@ impl StoredTimes {
     ///
     /// A filesystem that ignores the time is not taken for one that limits it: the first probe is on the other
     /// side of `stored`, where the time must be kept up to the step.
-    pub(in crate::copy) fn ask<E>(
+    pub(crate) fn ask<E>(
         stored: FileTime,
         wanted: FileTime,
         mut probe: impl FnMut(FileTime) -> Result<FileTime, E>,

@@ -66,16 +66,12 @@ fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> 
 }
 
 /// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
-pub(in crate::copy) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
+pub(crate) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
     restore_in(ctx, entry, Ok(entry.dest_dir));
 }
 
 /// Does the same as [`restore`] for an entry whose dest directory was not open before. `dir` is that directory.
-pub(in crate::copy) fn restore_in(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    dir: Result<BorrowedFd<'_>, Errno>,
-) {
+pub(crate) fn restore_in(ctx: &Context<'_>, entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) {
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
@@ -100,7 +96,7 @@ pub(in crate::copy) fn restore_in(
 
 /// Makes the directory of `entry`, whose creation failed with EEXIST. If the rules ask for backups, a
 /// dest that is not a directory is renamed to one. In a mirror it is unlinked. Otherwise the dest stays.
-pub(in crate::copy) fn replace_by_directory(
+pub(crate) fn replace_by_directory(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     mode: u32,
@@ -199,7 +195,7 @@ fn rename_to_backup(
 /// A directory is listed once, not once for each file. Other processes may add backups after
 /// that, so a backup is never renamed to a name in use.
 #[derive(Default)]
-pub(in crate::copy) struct BackupNumbers {
+pub(crate) struct BackupNumbers {
     directory: Option<FileId>,
     highest: HashMap<Box<[u8]>, u128>,
 }
@@ -360,7 +356,7 @@ impl<'a> BackupNames<'a> {
 
 /// If a file is copied over itself with `--force` and `--backup`, returns its backup as the
 /// dest. Otherwise returns `None`.
-pub(in crate::copy) fn own_backup(
+pub(crate) fn own_backup(
     options: &CopyOp<'_>,
     bases: Bases<'_>,
     dest: &Dest,

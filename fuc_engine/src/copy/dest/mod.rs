@@ -42,7 +42,7 @@ const NAMED_LAST_FROM: u64 = 1 << 20;
 
 /// Says when a dest gets its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Naming {
+pub(crate) enum Naming {
     /// The dest has its name while it is written.
     AtOnce,
     /// The dest gets its name when it is complete, if that is possible. It has none until then.
@@ -54,23 +54,23 @@ pub(in crate::copy) enum Naming {
 }
 
 /// An open dest that is ready for the content.
-pub(in crate::copy) struct OpenDest<'w> {
-    pub(in crate::copy) fd: Fd,
+pub(crate) struct OpenDest<'w> {
+    pub(crate) fd: Fd,
     /// `true` for a regular file, which may get holes and a final truncation.
-    pub(in crate::copy) is_file: bool,
-    pub(in crate::copy) origin: Origin,
-    pub(in crate::copy) naming: Naming,
+    pub(crate) is_file: bool,
+    pub(crate) origin: Origin,
+    pub(crate) naming: Naming,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
-    pub(in crate::copy) mode_before: Option<u32>,
+    pub(crate) mode_before: Option<u32>,
     /// The dest has the content of its source already.
-    pub(in crate::copy) has_content: bool,
+    pub(crate) has_content: bool,
     /// Boxed, because few dests need it.
-    pub(in crate::copy) writing: Option<Box<Guards<'w>>>,
+    pub(crate) writing: Option<Box<Guards<'w>>>,
 }
 
 /// The guards that keep other workers from writing to a file, if they could, by its name and by its number.
 #[derive(Default)]
-pub(in crate::copy) struct Guards<'w> {
+pub(crate) struct Guards<'w> {
     _name: Option<Writing<'w>>,
     _file: Option<Writing<'w>>,
     /// The name that the file has until it is complete.
@@ -88,7 +88,7 @@ impl<'w> Guards<'w> {
 }
 
 impl OpenDest<'_> {
-    pub(in crate::copy) fn new_file(fd: Fd, naming: Naming) -> Self {
+    pub(crate) fn new_file(fd: Fd, naming: Naming) -> Self {
         Self {
             fd,
             is_file: true,
@@ -101,14 +101,14 @@ impl OpenDest<'_> {
     }
 
     /// Returns a new dest that has another name until it is complete.
-    pub(in crate::copy) fn beside(fd: Fd, naming: Naming, name: Box<CStr>) -> Self {
+    pub(crate) fn beside(fd: Fd, naming: Naming, name: Box<CStr>) -> Self {
         let mut dest = Self::new_file(fd, naming);
         dest.writing.get_or_insert_default().hidden_name = Some(name);
         dest
     }
 
     /// Returns the name that the dest has until it is complete.
-    pub(in crate::copy) fn hidden_name(&self) -> Option<&CStr> {
+    pub(crate) fn hidden_name(&self) -> Option<&CStr> {
         self.writing.as_ref()?.hidden_name.as_deref()
     }
 
@@ -118,11 +118,7 @@ impl OpenDest<'_> {
     /// # Errors
     /// The dest could not replace the file at its place.
     #[cold]
-    pub(in crate::copy) fn give_name(
-        &self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-    ) -> Result<bool, Errno> {
+    pub(crate) fn give_name(&self, ctx: &Context<'_>, entry: &Entry<'_>) -> Result<bool, Errno> {
         if self.naming == Naming::Replacing {
             let replaced = self.replace(entry);
             if replaced.is_err() {
@@ -174,7 +170,7 @@ impl OpenDest<'_> {
     }
 
     /// Removes the name that the dest has until it is complete, unless another file has taken it over.
-    pub(in crate::copy) fn remove_hidden(&self, entry: &Entry<'_>) {
+    pub(crate) fn remove_hidden(&self, entry: &Entry<'_>) {
         if let Some(hidden) = self.hidden_name()
             && self.is_at(entry, hidden)
         {
@@ -215,7 +211,7 @@ fn try_create_unnamed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Op
 
 /// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
 #[cold]
-pub(in crate::copy) fn try_create_hidden<'w>(
+pub(crate) fn try_create_hidden<'w>(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,

@@ -30,7 +30,7 @@ const OWNER_ONLY: u32 = 0o600;
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.
 #[inline(always)]
-pub(in crate::copy) fn open<'c>(
+pub(crate) fn open<'c>(
     ctx: &'c Context<'_>,
     entry: &Entry<'_>,
     source: &OpenSource,
@@ -335,7 +335,7 @@ fn is_about_the_file(errno: Errno) -> bool {
 }
 
 /// Returns `true` if the dest's name is a link through which the dest may have been created.
-pub(in crate::copy) fn is_behind_link(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+pub(crate) fn is_behind_link(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     ctx.policy.options.rules.create_through_links
         && look::dest_facts(ctx, entry, Symlinks::NoFollow)
             .is_some_and(|dest| dest.kind == FileType::Symlink)

@@ -28,7 +28,7 @@ use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
 /// The reason why a dest stays as it is.
-pub(in crate::copy) enum Unreplaced {
+pub(crate) enum Unreplaced {
     Skipped,
     /// It is the link to copy. Nothing is left to do.
     AlreadyThere,
@@ -38,7 +38,7 @@ pub(in crate::copy) enum Unreplaced {
 
 /// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so. Returns the dest if there is
 /// one. Breaks if it stays.
-pub(in crate::copy) fn decide(
+pub(crate) fn decide(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     stat: &Stat,
@@ -113,11 +113,7 @@ fn gets_rights(ctx: &Context<'_>, source: &Stat, dest: &Stat) -> bool {
 
 /// Fails if the dest can never be replaced by the content of the source: it is the same file, a
 /// directory, or cannot be looked at.
-pub(in crate::copy) fn check(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &Facts,
-) -> Result<(), Failure> {
+pub(crate) fn check(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Result<(), Failure> {
     let treatment = ctx.treatment(entry);
     let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
     let Some(dest) = look::present(ctx, entry, symlinks)? else {
@@ -157,7 +153,7 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
 }
 
 /// Renames or unlinks the dest, if the rules say so. Returns its state after that.
-pub(in crate::copy) fn prepare(
+pub(crate) fn prepare(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
@@ -235,7 +231,7 @@ fn probe_times(
 
 /// The dest after it was cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum Cleared {
+pub(crate) enum Cleared {
     /// Nothing is there now: create the copy.
     Vacant,
     /// A file is there that the copy opens, perhaps through a symbolic link, and writes to.
@@ -252,7 +248,7 @@ pub(in crate::copy) enum Cleared {
 
 /// Decides about the dest that is in the way, and unlinks it if that is the decision.
 /// `source` holds the facts about the source if they are known.
-pub(in crate::copy) fn clear_dest(
+pub(crate) fn clear_dest(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
@@ -267,7 +263,7 @@ pub(in crate::copy) fn clear_dest(
 
 /// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
 /// that is followed or named with a trailing slash.
-pub(in crate::copy) fn decide_to_clear(
+pub(crate) fn decide_to_clear(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
