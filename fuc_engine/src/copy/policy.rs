@@ -8,7 +8,6 @@ use rustix::fs::FileType;
 use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::{DestTreatment, OverwriteRules};
-use super::decide::times::Timestamps;
 use super::facts::{Entry, Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::execution::Execution;
@@ -158,18 +157,10 @@ impl<'a> Policy<'a> {
         }
     }
 
-    pub(super) fn timestamps(&self) -> Timestamps {
-        if self.options.preserve.timestamps {
-            Timestamps::Copied
-        } else {
-            Timestamps::Fresh
-        }
-    }
-
     pub(super) fn overwrite_rules(&self, treatment: DestTreatment) -> OverwriteRules {
         OverwriteRules {
             replace: self.options.rules.replace,
-            timestamps: self.timestamps(),
+            copies_times: self.options.preserve.timestamps,
             ask: self.options.rules.ask,
             treatment,
         }

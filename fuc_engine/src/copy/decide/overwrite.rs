@@ -16,7 +16,7 @@
 
 use rustix::fs::FileType;
 
-use super::times::{Timestamps, is_complete, is_older};
+use super::times::{is_complete, is_older};
 use crate::copy::facts::{Facts, Symlinks};
 use crate::copy::options::Replace;
 use crate::error::Refusal;
@@ -40,7 +40,8 @@ pub(crate) enum Overwrite {
 #[derive(Clone, Copy)]
 pub(crate) struct OverwriteRules {
     pub(crate) replace: Replace,
-    pub(crate) timestamps: Timestamps,
+    /// Copies get the times of modification of their sources.
+    pub(crate) copies_times: bool,
     pub(crate) ask: bool,
     pub(crate) treatment: DestTreatment,
 }
@@ -75,8 +76,8 @@ pub(crate) fn overwrite(
     }
     let is_up_to_date = match rules.replace {
         Replace::Older => {
-            let stands_for_source = questions.time_stands_for_source;
-            !is_older(dest, source, rules.timestamps, stands_for_source)
+            let stands_for_source = || rules.copies_times && (questions.time_stands_for_source)();
+            !is_older(dest, source, stands_for_source)
         }
         Replace::Changed => is_complete(
             dest,
@@ -250,7 +251,7 @@ mod tests {
     fn rules(replace: Replace) -> OverwriteRules {
         OverwriteRules {
             replace,
-            timestamps: Timestamps::Fresh,
+            copies_times: false,
             ask: false,
             treatment: DestTreatment::WrittenTo,
         }
@@ -275,6 +276,30 @@ mod tests {
             ..QUESTIONS
         };
         overwrite(rules, source, dest, &questions)
+    }
+
+    #[test]
+    fn the_filesystem_is_asked_only_about_times_that_copies_get() {
+        let (old, new) = (modified_at(1), modified_at(2));
+        for (copies_times, stands_for_source, decision) in [
+            (false, true, Overwrite::Proceed),
+            (true, true, Overwrite::Adopt),
+            (true, false, Overwrite::Proceed),
+        ] {
+            let rules = OverwriteRules {
+                copies_times,
+                ..rules(Replace::Older)
+            };
+            let questions = Questions {
+                time_stands_for_source: &|| {
+                    assert!(copies_times, "BUG: asked without a doubt");
+                    stands_for_source
+                },
+                ..QUESTIONS
+            };
+            let decided = overwrite(rules, &new, &old, &questions);
+            assert_eq!(decided, decision, "{copies_times} {stands_for_source}");
+        }
     }
 
     #[test]

@@ -8,25 +8,16 @@ use rustix::fs::FileType;
 
 use crate::copy::facts::{Facts, FileTime};
 
-/// Says whether copies get the timestamps of their sources.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timestamps {
-    Fresh,
-    Copied,
-}
-
 /// Returns `true` if the dest was modified before the source.
 ///
-/// `stands_for_source` asks the filesystem whether the dest's time is the one that it stores for the time of
-/// the source. It is called only in doubt.
+/// `stands_for_source` says whether the dest's time may be that of the source, as the filesystem of the dest stores it. It
+/// is called only in doubt.
 pub(super) fn is_older(
     dest: &Facts,
     source: &Facts,
-    timestamps: Timestamps,
     stands_for_source: impl FnOnce() -> bool,
 ) -> bool {
-    dest.modified < source.modified
-        && (timestamps == Timestamps::Fresh || !is_copy_in_doubt(dest, source, stands_for_source))
+    dest.modified < source.modified && !is_copy_in_doubt(dest, source, stands_for_source)
 }
 
 /// Returns `true` if the dest is a complete copy of the source, as far as their types, sizes and times of
@@ -128,21 +119,19 @@ impl StoredTimes {
     /// several, only the new knowledge counts.
     pub(crate) fn added_to(self, known: Option<Self>) -> Self {
         match known {
-            Some(known) if known.step == self.step => Self {
-                step: self.step,
-                first: self.first.min(known.first),
-                last: self.last.max(known.last),
-                limits_earlier: if self.first <= known.first {
-                    self.limits_earlier
+            Some(known) if known.step == self.step => {
+                let earlier = if self.first <= known.first {
+                    self
                 } else {
-                    known.limits_earlier
-                },
-                limits_later: if self.last >= known.last {
-                    self.limits_later
-                } else {
-                    known.limits_later
-                },
-            },
+                    known
+                };
+                let later = if self.last >= known.last { self } else { known };
+                Self {
+                    last: later.last,
+                    limits_later: later.limits_later,
+                    ..earlier
+                }
+            }
             _ => self,
         }
     }
@@ -157,9 +146,14 @@ impl StoredTimes {
         wanted: FileTime,
         mut probe: impl FnMut(FileTime) -> Result<FileTime, E>,
     ) -> Result<Option<Self>, E> {
-        let inside = match stored < wanted {
-            true => before(stored),
-            false => after(stored),
+        // The end of a step of any length, at least the coarsest step away.
+        let odd_second = match stored < wanted {
+            true => stored.seconds.saturating_sub(4) | 1,
+            false => stored.seconds.saturating_add(2) | 1,
+        };
+        let inside = FileTime {
+            seconds: odd_second,
+            nanoseconds: 999_999_999,
         };
         let difference =
             inside.nanoseconds_since_start() - probe(inside)?.nanoseconds_since_start();
@@ -204,24 +198,6 @@ impl StoredTimes {
         } else {
             None
         })
-    }
-}
-
-/// Returns the end of a step of any length, at least the coarsest step before `time`.
-fn before(time: FileTime) -> FileTime {
-    end_of(time.seconds.saturating_sub(4) | 1)
-}
-
-/// Returns the end of a step of any length, at least the coarsest step after `time`.
-fn after(time: FileTime) -> FileTime {
-    end_of(time.seconds.saturating_add(2) | 1)
-}
-
-/// Returns the last nanosecond of an odd second.
-fn end_of(odd_second: i64) -> FileTime {
-    FileTime {
-        seconds: odd_second,
-        nanoseconds: 999_999_999,
     }
 }
 
@@ -386,21 +362,17 @@ mod tests {
 
     #[test]
     fn nanoseconds_decide() {
-        for timestamps in [Timestamps::Fresh, Timestamps::Copied] {
-            let is_older = |dest, source| is_older(&dest, &source, timestamps, not_asked);
-            assert!(is_older(file(7, 1), file(7, 2)));
-            assert!(!is_older(file(7, 2), file(7, 2)));
-            assert!(!is_older(file(8, 0), file(7, 9)));
-        }
+        let is_older = |dest, source| is_older(&dest, &source, not_asked);
+        assert!(is_older(file(7, 1), file(7, 2)));
+        assert!(!is_older(file(7, 2), file(7, 2)));
+        assert!(!is_older(file(8, 0), file(7, 9)));
     }
 
     #[test]
     fn the_filesystem_decides_if_a_copied_time_may_have_been_cut() {
         for answer in [true, false] {
             let (dest, source) = (file(7, 0), file(7, 5));
-            let is_older = |timestamps| is_older(&dest, &source, timestamps, || answer);
-            assert_eq!(is_older(Timestamps::Copied), !answer);
-            assert!(is_older(Timestamps::Fresh));
+            assert_eq!(is_older(&dest, &source, || answer), !answer);
         }
     }
 
@@ -416,7 +388,7 @@ mod tests {
             ..file(7, 5)
         };
         for source in [longer, link] {
-            assert!(is_older(&dest, &source, Timestamps::Copied, not_asked));
+            assert!(is_older(&dest, &source, not_asked));
             assert!(!is_complete(&dest, &source, not_asked, not_asked));
         }
     }
