@@ -173,7 +173,10 @@ fn shared_dest(ctx: &Context<'_>, node: &CopyNode) -> Option<SharedDest> {
         return None;
     }
     let dest = node.dir.slot(Side::Dest).identity()?;
-    Some(SharedDest::new(parent, dest.file()))
+    Some(SharedDest {
+        parent: parent.address(),
+        dest: dest.file(),
+    })
 }
 
 /// Returns `true` if a name in another case leads to the same file.
@@ -204,31 +207,42 @@ fn other_spellings(name: &CStr) -> [CString; 2] {
     [ascii, unicode].map(paths::c_string)
 }
 
-/// A source or a dest that an operand has used.
-#[derive(Debug, PartialEq, Eq, Hash)]
-enum Used {
-    /// A source, which is identified by its inode, not its path, and the name of its dest.
-    Source(Box<CStr>, FileId),
-    Dest(Box<CStr>),
+/// A dest that an operand has used: its name, relative to the target.
+#[derive(PartialEq, Eq, Hash)]
+struct Used {
+    dest: Box<CStr>,
+    /// The source that was copied there. It is identified by its inode, not its path. `None` if the dest was made from any
+    /// source.
+    source: Option<FileId>,
+}
+
+impl Used {
+    /// Returns `None` if no other operand may have the same dest.
+    fn by(ctx: &Context<'_>, operand: u32, source: Option<FileId>) -> Option<Self> {
+        let may_collide = ctx.target.is_some() && ctx.operands.may_share_dest(operand);
+        may_collide.then(|| Self {
+            dest: ctx.operands.dest_name(operand).into(),
+            source,
+        })
+    }
 }
 
 /// The sources and dests that the operands of a run have used so far, with the first operand that used each.
 #[derive(Default)]
 pub(super) struct UsedNames(Mutex<HashMap<Used, u32>>);
 
-/// Returns `true` if an operand may collide with another one in the target.
-fn may_collide(ctx: &Context<'_>, operand: u32) -> bool {
-    ctx.target.is_some() && ctx.operands.may_share_dest(operand)
-}
-
-/// Returns the name of an operand's dest, relative to the target.
-fn dest_name(ctx: &Context<'_>, operand: u32) -> Box<CStr> {
-    ctx.operands.dest_name(operand).into()
-}
-
 impl UsedNames {
-    fn note(&self, used: Used, operand: u32) {
-        lock(&self.0).entry(used).or_insert(operand);
+    /// Notes that the dest of an operand was made, or that `source` was copied there.
+    pub(super) fn note(&self, ctx: &Context<'_>, operand: u32, source: Option<FileId>) {
+        if let Some(used) = Used::by(ctx, operand, source) {
+            lock(&self.0).entry(used).or_insert(operand);
+        }
+    }
+
+    /// Returns the first operand that has used the dest of this one, or has copied `source` there.
+    fn first(&self, ctx: &Context<'_>, operand: u32, source: Option<FileId>) -> Option<u32> {
+        let used = Used::by(ctx, operand, source)?;
+        lock(&self.0).get(&used).copied()
     }
 
     /// Notes the source of an operand. Returns the warning if an earlier operand was the same
@@ -239,46 +253,26 @@ impl UsedNames {
         entry: &Entry<'_>,
         source: &Stat,
     ) -> Result<(), Error> {
-        if !may_collide(ctx, entry.operand) {
-            return Ok(());
-        }
         let is_directory = sys::is_directory(source);
-        let used = Used::Source(dest_name(ctx, entry.operand), FileId::of(source));
+        let id = Some(FileId::of(source));
         // With backups, a second copy of a file backs up the first one.
         let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
         // An operand that has waited for earlier ones is begun again.
-        let first = lock(&self.0).get(&used).copied();
+        let first = self.first(ctx, entry.operand, id);
         let was_used = first.is_some_and(|first| first != entry.operand);
         // A directory may be named through a link, too.
         let is_repeated = was_used && (is_directory || was_named_before(ctx, entry));
         if is_repeated && !is_backed_up {
-            let refusal = if is_directory {
-                Refusal::DirectoryNamedTwice
-            } else {
-                Refusal::FileNamedTwice
+            let refusal = match is_directory {
+                true => Refusal::DirectoryNamedTwice,
+                false => Refusal::FileNamedTwice,
             };
             return Err(Error::refused(refusal, ctx.path(entry, Side::Source)));
         }
         if !is_directory {
-            self.note(used, entry.operand);
+            self.note(ctx, entry.operand, id);
         }
         Ok(())
-    }
-
-    /// Notes a directory operand as a source, once its copy was made.
-    pub(super) fn note_directory(&self, ctx: &Context<'_>, operand: u32, source: FileId) {
-        if may_collide(ctx, operand) {
-            let dest = dest_name(ctx, operand);
-            self.note(Used::Source(dest, source), operand);
-        }
-    }
-
-    /// Notes the dest of an operand, once its copy was made.
-    pub(super) fn note_dest(&self, ctx: &Context<'_>, entry: &Entry<'_>) {
-        if may_collide(ctx, entry.operand) {
-            let dest = dest_name(ctx, entry.operand);
-            self.note(Used::Dest(dest), entry.operand);
-        }
     }
 
     /// Fails if an earlier operand has made the dest of this one, unless that dest is renamed
@@ -289,11 +283,8 @@ impl UsedNames {
         entry: &Entry<'_>,
         source: &Stat,
     ) -> Result<(), Failure> {
-        if !may_collide(ctx, entry.operand) || ctx.backup_rule(entry) == Some(Backup::Numbered) {
-            return Ok(());
-        }
-        let dest = dest_name(ctx, entry.operand);
-        if !lock(&self.0).contains_key(&Used::Dest(dest)) {
+        let is_numbered = ctx.backup_rule(entry) == Some(Backup::Numbered);
+        if is_numbered || self.first(ctx, entry.operand, None).is_none() {
             return Ok(());
         }
         let source = &Facts::of(source);
@@ -321,15 +312,12 @@ impl UsedNames {
             ctx.backup_rule(entry),
             Some(Backup::Simple | Backup::NumberedIfAny)
         );
-        if !is_replaced || !may_collide(ctx, entry.operand) {
-            return Ok(());
-        }
-        let dest = dest_name(ctx, entry.operand);
+        let is_made = is_replaced && self.first(ctx, entry.operand, None).is_some();
         let kind = || look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.kind);
-        if lock(&self.0).contains_key(&Used::Dest(dest)) && kind() != Some(FileType::Directory) {
-            return Err(ctx.refused(entry, Refusal::JustCreated));
+        match is_made && kind() != Some(FileType::Directory) {
+            true => Err(ctx.refused(entry, Refusal::JustCreated)),
+            false => Ok(()),
         }
-        Ok(())
     }
 }
 

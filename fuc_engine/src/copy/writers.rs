@@ -27,15 +27,9 @@ pub(super) struct Writers {
 /// A dest to which several directories of one parent may be copied.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SharedDest {
-    parent: usize,
-    dest: FileId,
-}
-
-impl SharedDest {
-    pub(super) fn new(parent: &CopyNode, dest: FileId) -> Self {
-        let parent = parent.address();
-        Self { parent, dest }
-    }
+    /// The [address](crate::node::Node::address) of the parent.
+    pub(super) parent: usize,
+    pub(super) dest: FileId,
 }
 
 /// A file that is written.

@@ -244,7 +244,7 @@ fn finish<'a>(
         let written = None;
         copy.note_filled(&source, filled, written)?;
         if copy.entry.is_operand() {
-            run.used.note_dest(&run.ctx, copy.entry);
+            run.used.note(&run.ctx, copy.entry.operand, None);
         }
         Ok(())
     });

@@ -173,7 +173,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             }
             if is_resumed && entry.is_operand() {
                 // An earlier run has made it, so it counts as made.
-                run.used.note_dest(ctx, entry);
+                run.used.note(ctx, entry.operand, None);
             }
         }
         let content = ctx.policy.options.counted_content();

@@ -223,7 +223,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begu
     };
     match processed {
         Processed::QueuedLarge => return Ok(Begun::Divided),
-        Processed::Handled => run.used.note_dest(ctx, entry),
+        Processed::Handled => run.used.note(ctx, entry.operand, None),
         Processed::Queued | Processed::NotCopied => {}
     }
     Ok(Begun::Finished)

@@ -116,8 +116,8 @@ impl Visitor for CopyRun<'_> {
                 if node.place.parent.is_none()
                     && let Some(source) = node.dir.slot(Side::Source).identity()
                 {
-                    self.used
-                        .note_directory(ctx, node.place.operand, source.file());
+                    let source = Some(source.file());
+                    self.used.note(ctx, node.place.operand, source);
                 }
                 worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
