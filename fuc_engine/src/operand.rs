@@ -9,7 +9,7 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::hashing::HashSet;
-use crate::sys::{self, Fd, Stat, Symlinks};
+use crate::sys::{self, Fd, FileId, Symlinks};
 
 /// Converts a path for system calls.
 ///
@@ -50,6 +50,14 @@ pub(crate) fn trim_slashes(path: &[u8]) -> &[u8] {
     &path[..last.map_or(0, |last| last + 1)]
 }
 
+/// Returns a path without the slashes at its end, which would make the kernel follow a link. A path of slashes stays.
+pub(crate) fn without_slashes(path: &CStr) -> CString {
+    match trim_slashes(path.to_bytes()) {
+        b"" => path.into(),
+        trimmed => c_string(trimmed),
+    }
+}
+
 /// Splits a path into its directory part, which ends in a slash, and its last component.
 ///
 /// Slashes at the end of the path are dropped. `/` has an empty last component.
@@ -73,9 +81,10 @@ pub(crate) fn open_directory_of(dir: BorrowedFd<'_>, path: &CStr) -> Result<Fd, 
     sys::open_path_directory(dir, &directory_of(path), Symlinks::Follow)
 }
 
-/// Looks at the directory that the last component of a path is in. The path is relative to `dir`.
-pub(crate) fn stat_directory_of(dir: BorrowedFd<'_>, path: &CStr) -> Result<Stat, Errno> {
-    sys::stat(dir, &directory_of(path), Symlinks::Follow)
+/// Identifies the directory that the last component of a path is in. The path is relative to `dir`.
+pub(crate) fn directory_id_of(dir: BorrowedFd<'_>, path: &CStr) -> Option<FileId> {
+    let directory = sys::stat(dir, &directory_of(path), Symlinks::Follow);
+    directory.ok().map(|directory| FileId::of(&directory))
 }
 
 /// Returns the last component of a path.
@@ -87,12 +96,10 @@ pub(crate) fn name_of(path: &CStr) -> CString {
 /// Does the same as [`directory_of`], but the path may be that of a symbolic link to the directory.
 pub(crate) fn directory_itself_of(path: &CStr) -> CString {
     let (directory, _) = split(path.to_bytes());
-    let itself = match trim_slashes(directory) {
-        b"" if directory.is_empty() => b".",
-        b"" => b"/",
-        itself => itself,
-    };
-    c_string(itself)
+    match directory {
+        b"" => c".".into(),
+        directory => without_slashes(&c_string(directory)),
+    }
 }
 
 pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {

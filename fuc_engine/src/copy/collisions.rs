@@ -327,11 +327,8 @@ fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     fn name(source: &CStr) -> &[u8] {
         paths::split(source.to_bytes()).1
     }
-    let directory = |source: &CStr| {
-        let directory = paths::directory_itself_of(source);
-        let stat = sys::stat(ctx.bases.source, &directory, Symlinks::NoFollow);
-        stat.ok().map(|stat| FileId::of(&stat))
-    };
+    let directory =
+        |source: &CStr| look::id_in(ctx.bases.source, &paths::directory_itself_of(source));
     let this = entry.source_name;
     let mut earlier = ctx.operands.sources().take(entry.operand as usize);
     directory(this).is_some_and(|found| {

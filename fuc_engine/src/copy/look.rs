@@ -70,15 +70,11 @@ pub(super) fn dest_facts(
 pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
     let (_, source) = operand::split(entry.source_name.to_bytes());
     let (_, dest) = operand::split(entry.dest_name.to_bytes());
-    let directory = |dir, path| {
-        operand::stat_directory_of(dir, path)
-            .ok()
-            .map(|stat| Facts::of(&stat).id)
+    let is_in_source_directory = || {
+        let source = operand::directory_id_of(entry.source_dir, entry.source_name);
+        source.is_some() && operand::directory_id_of(entry.dest_dir, entry.dest_name) == source
     };
-    let source_directory = || directory(entry.source_dir, entry.source_name);
-    source == dest
-        && source_directory()
-            .is_some_and(|source| directory(entry.dest_dir, entry.dest_name) == Some(source))
+    source == dest && is_in_source_directory()
 }
 
 /// Returns `true` if source and dest are symbolic links to the same path.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::lock::Unlocking;
 use super::node::{KEPT, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
 use super::options::{Ask, RemoveOp};
-use super::remover::{Remover, trimmed};
+use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
@@ -191,9 +191,10 @@ impl RemoveContext<'_> {
     /// Looks at a name without the slashes at its end. A dry run may have planned to remove it.
     pub(super) fn look(&self, name: Name<'_>) -> Result<Stat, Errno> {
         self.at(name, |dir, name| {
+            let itself = operand::without_slashes(name);
             match self.remover.is_path_gone(dir, name) {
                 true => Err(Errno::NOENT),
-                false => sys::stat(dir, &trimmed(name), Symlinks::NoFollow),
+                false => sys::stat(dir, &itself, Symlinks::NoFollow),
             }
         })
     }

@@ -3,7 +3,7 @@
 //! Only this module knows whether a run is dry. The steps that look at names ask whether an earlier operand would have
 //! removed them. All else is as in a real run, so the decisions are, too.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -68,11 +68,11 @@ impl Remover {
             }
             Self::Planned(plan) => plan,
         };
-        let trimmed = trimmed(name);
+        let trimmed = operand::without_slashes(name);
         let stat = sys::stat(dir, &trimmed, Symlinks::NoFollow)?;
         match sys::file_type(&stat) {
             FileType::Directory => return Err(Errno::ISDIR),
-            _ if trimmed.to_bytes() != name.to_bytes() => return Err(Errno::NOTDIR),
+            _ if *trimmed != *name => return Err(Errno::NOTDIR),
             _ => {}
         }
         plan.remove(dir, name)?;
@@ -187,10 +187,9 @@ struct Gone {
 impl Gone {
     /// Describes the last component of `path`. Returns `None` if its directory cannot be looked at.
     fn of(dir: BorrowedFd<'_>, path: &CStr) -> Option<Self> {
-        let directory = operand::stat_directory_of(dir, path).ok()?;
         let (_, name) = operand::split(path.to_bytes());
         Some(Self {
-            directory: FileId::of(&directory),
+            directory: operand::directory_id_of(dir, path)?,
             name: name.into(),
         })
     }
@@ -204,7 +203,7 @@ fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         b".." => return Err(Errno::NOTEMPTY),
         _ => {}
     }
-    let stat = sys::stat(dir, &trimmed(name), Symlinks::NoFollow)?;
+    let stat = sys::stat(dir, &operand::without_slashes(name), Symlinks::NoFollow)?;
     match sys::file_type(&stat) {
         FileType::Directory => Ok(()),
         _ => Err(Errno::NOTDIR),
@@ -215,12 +214,4 @@ fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
 fn check_removing_filled(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     sys::check_removing(dir, &operand::directory_of(name), name)?;
     Err(Errno::NOTEMPTY)
-}
-
-/// Returns a path without the slashes at its end, which would make the kernel follow a link.
-pub(super) fn trimmed(path: &CStr) -> CString {
-    match operand::trim_slashes(path.to_bytes()) {
-        b"" => path.into(),
-        trimmed => operand::c_string(trimmed),
-    }
 }

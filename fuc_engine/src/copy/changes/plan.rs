@@ -192,20 +192,16 @@ impl Plan {
         // Only directories can be created by a name with a slash at the end.
         let has_slash = spot.name.to_bytes().ends_with(b"/");
         let directory = &operand::directory_of(spot.name);
+        if spot.name.is_empty() {
+            return Err(Errno::NOENT);
+        }
         // The slash does not matter to a name that exists, even if it is a dangling link.
-        let itself = match operand::trim_slashes(spot.name.to_bytes()) {
-            b"" if spot.name.is_empty() => return Err(Errno::NOENT),
-            b"" => spot.name.into(),
-            itself => operand::c_string(itself),
+        let itself = Spot {
+            name: &operand::without_slashes(spot.name),
+            path: spot.path.clone(),
+            dir: spot.dir,
         };
-        let seen = self.look(
-            &Spot {
-                name: &itself,
-                path: spot.path.clone(),
-                dir: spot.dir,
-            },
-            Symlinks::NoFollow,
-        );
+        let seen = self.look(&itself, Symlinks::NoFollow);
         if has_slash && matches!(new, New::File(_)) {
             // A missing directory on the way is reported first.
             sys::stat(spot.dir, directory, Symlinks::Follow)?;
@@ -396,8 +392,8 @@ fn may_write(made: &Stat) -> bool {
 fn check_linking(spot: &Spot<'_>, source: At<'_>) -> Result<(), Errno> {
     let linked = stat(source)?;
     sys::check_linking(source, &linked)?;
-    match operand::stat_directory_of(spot.dir, spot.name) {
-        Ok(directory) if directory.st_dev != linked.st_dev => Err(Errno::XDEV),
+    match operand::directory_id_of(spot.dir, spot.name) {
+        Some(directory) if directory.device != FileId::of(&linked).device => Err(Errno::XDEV),
         _ => Ok(()),
     }
 }

@@ -205,9 +205,7 @@ impl BackupNumbers {
     /// backup, or if its directory cannot be listed.
     fn highest(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> u128 {
         let (_, base) = operand::split(name.to_bytes());
-        let identity = operand::stat_directory_of(dir, name)
-            .ok()
-            .map(|stat| FileId::of(&stat));
+        let identity = operand::directory_id_of(dir, name);
         if identity.is_none() || identity != self.directory {
             self.directory = identity;
             self.highest.clear();

@@ -17,7 +17,7 @@ use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
 use crate::copy::dest::create_directory;
 use crate::copy::diagnose;
 use crate::copy::durability::Durability;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileId, FileTime, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileTime, Mark, Symlinks};
 use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
@@ -188,10 +188,10 @@ impl Entering<'_> {
         let Self { ctx, entry, .. } = self;
         let operand = ctx.operands.state(entry.operand);
         if entry.is_operand()
-            && let Ok(above) = operand::stat_directory_of(entry.dest_dir, entry.dest_name)
+            && let Some(above) = operand::directory_id_of(entry.dest_dir, entry.dest_name)
         {
             // An operand is entered once per run.
-            let _ = operand.above_root.set(FileId::of(&above));
+            let _ = operand.above_root.set(above);
         }
         if operand.above_root.get() == Some(&source.file()) {
             ctx.fail(entry.operand, diagnose::into_itself(ctx, entry));

@@ -335,10 +335,10 @@ fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     if ctx.changes.is_absent(entry.dest_dir) {
         return false;
     }
-    let dest = operand::stat_directory_of(entry.dest_dir, entry.dest_name);
+    let dest = operand::directory_id_of(entry.dest_dir, entry.dest_name);
     let base = sys::stat(ctx.bases.source, c".", Symlinks::Follow);
     match (dest, base) {
-        (Ok(dest), Ok(base)) => FileId::of(&dest) == FileId::of(&base),
+        (Some(dest), Ok(base)) => dest == FileId::of(&base),
         _ => true,
     }
 }
