@@ -4,6 +4,7 @@ use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::lock::Unlocking;
@@ -95,38 +96,27 @@ impl RemoveContext<'_> {
         }
     }
 
-    /// Reports that a name other than a directory is gone.
+    /// Reports that a name of this type is gone.
     #[inline]
-    pub(super) fn removed(&self, name: Name<'_>) {
+    pub(super) fn removed(&self, name: Name<'_>, kind: FileType) {
         name.mark(SHRUNK);
         if self.report.wants_events() {
             // A call that takes the whole name would make the compiler store each name in memory.
-            self.emit_removed(name.parent, name.operand, name.name);
+            self.emit_removed(name.parent, name.operand, name.name, kind);
         }
     }
 
     #[cold]
-    fn emit_removed(&self, parent: Option<&RemoveNode>, operand: u32, name: &CStr) {
-        let path = self.path(Name {
+    fn emit_removed(&self, parent: Option<&RemoveNode>, operand: u32, name: &CStr, kind: FileType) {
+        let path = &self.path(Name {
             parent,
             operand,
             name,
         });
-        self.report.event(Event::Removed(&path));
-    }
-
-    /// Reports that a directory is gone.
-    #[inline]
-    pub(super) fn removed_directory(&self, name: Name<'_>) {
-        name.mark(SHRUNK);
-        if self.report.wants_events() {
-            self.emit_removed_directory(name);
-        }
-    }
-
-    #[cold]
-    fn emit_removed_directory(&self, name: Name<'_>) {
-        self.report.event(Event::RemovedDirectory(&self.path(name)));
+        self.report.event(match kind {
+            FileType::Directory => Event::RemovedDirectory(path),
+            _ => Event::Removed(path),
+        });
     }
 
     /// Reports that a name could not be removed, and keeps its ancestors; does nothing
@@ -198,6 +188,11 @@ impl RemoveContext<'_> {
             }
         })
     }
+}
+
+/// Returns `true` if a removal failed because it needs room on the filesystem.
+pub(super) fn needs_room(errno: Errno) -> bool {
+    matches!(errno, Errno::NOSPC | Errno::DQUOT)
 }
 
 /// Returns `true` if this is the reason why a name is not found: it is missing, or cannot exist on its filesystem.

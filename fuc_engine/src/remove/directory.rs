@@ -6,11 +6,10 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking::{self, IfLeft};
-use super::context::RemoveContext;
+use super::context::{RemoveContext, needs_room};
 use super::guards::Safeguards;
 use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
 use super::prompt::Prompt;
-use super::room;
 use super::unlock::{self, Unlocked};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -120,7 +119,7 @@ impl Entering<'_> {
             // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
             // not a mount point.
             Ok(true) if context.asks && consent == Consent::ToRemove => {
-                remove(context, name).unwrap_or_else(|errno| left(context, name, errno))
+                remove(context, name, FileType::Directory)
             }
             Ok(true) => skip_other_filesystem(context, name),
             // The directory may be on another filesystem.
@@ -166,7 +165,7 @@ impl Entering<'_> {
         if asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) == Answer::No {
             return Entered::Left;
         }
-        match remove(context, name) {
+        match try_remove(context, name, FileType::Directory) {
             Ok(removed) => removed,
             Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
             Err(errno) => {
@@ -197,18 +196,29 @@ fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered
     Entered::Left
 }
 
-/// Removes a directory that is not entered.
-pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>) -> Result<Entered, Errno> {
-    match context.unlocking(name, |dir, name| {
-        context.remover.remove_directory(dir, name)
-    }) {
+/// Removes a name of this type that is not entered.
+pub(super) fn try_remove(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+) -> Result<Entered, Errno> {
+    let removed = context.unlocking(name, |dir, name| match kind {
+        FileType::Directory => context.remover.remove_directory(dir, name),
+        _ => context.remover.unlink(dir, name),
+    });
+    match removed {
         Ok(()) => {
-            context.removed_directory(name);
-            Ok(Entered::Removed(Counted::Directory))
+            context.removed(name, kind);
+            Ok(Entered::Removed(Counted::of(kind)))
         }
-        Err(errno) if room::is_needed(errno) => Ok(Entered::NoRoom(FileType::Directory, errno)),
+        Err(errno) if needs_room(errno) => Ok(Entered::NoRoom(kind, errno)),
         Err(errno) => Err(errno),
     }
+}
+
+/// Does the same as [`try_remove`], and reports a failure.
+pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Entered {
+    try_remove(context, name, kind).unwrap_or_else(|errno| left(context, name, errno))
 }
 
 /// Reports that a name stays because of `errno`.
@@ -245,7 +255,7 @@ pub(super) fn remove_unlisted(
     match context.at(Name::of(&node.place), sys::remove_directory) {
         Ok(()) => state.mark(GONE),
         // The removal is tried again when the directory is finished, and may wait then.
-        Err(errno) if room::is_needed(errno) => {}
+        Err(errno) if needs_room(errno) => {}
         Err(errno) => return Err(reason_to_stay(unread, errno)),
     }
     Ok(())
@@ -256,14 +266,7 @@ pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> En
     if context.asks && asking::ask_about(context, name, FileType::Unknown) == Answer::No {
         return Entered::Left;
     }
-    match context.unlocking(name, |dir, name| context.remover.unlink(dir, name)) {
-        Ok(()) => {
-            context.removed(name);
-            Entered::Removed(Counted::Unknown)
-        }
-        Err(errno) if room::is_needed(errno) => Entered::NoRoom(FileType::Unknown, errno),
-        Err(errno) => left(context, name, errno),
-    }
+    remove(context, name, FileType::Unknown)
 }
 
 /// The result of removing a directory under which nothing is left to do.
@@ -315,6 +318,6 @@ fn remove_unless_kept(
             remover.remove_emptied(dir, name, &node.state)
         })?;
     }
-    context.removed_directory(Name::of(&node.place));
+    context.removed(Name::of(&node.place), FileType::Directory);
     Ok(Emptied::Removed)
 }

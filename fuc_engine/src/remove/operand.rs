@@ -3,38 +3,26 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::asking;
 use super::context::RemoveContext;
 use super::directory::{self, Entered};
 use super::node::Name;
-use super::{asking, room};
 use crate::error::Refusal;
 use crate::observer::Answer;
 use crate::operand;
-use crate::report::Counted;
 use crate::sys::{self, Symlinks};
 
 /// Removes an operand. Returns `None` if it is a directory to enter.
-pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
-    let path = &context.operands[operand as usize];
-    let name = Name {
-        parent: None,
-        operand,
-        name: path,
-    };
+pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
     let left = |errno| Some(directory::left(context, name, errno));
-    if context.remover.is_path_gone(context.base, path) {
+    if context.remover.is_path_gone(context.base, name.name) {
         return left(Errno::NOENT);
     }
-    let looked_at = sys::stat(context.base, path, Symlinks::NoFollow);
+    let looked_at = sys::stat(context.base, name.name, Symlinks::NoFollow);
     match &looked_at {
-        Ok(stat) if sys::is_directory(stat) => {
-            return begin_directory(context, operand);
-        }
-        Ok(_) if context.options.keeps_operands => {
-            return left(Errno::NOTDIR);
-        }
-        Err(errno) if context.options.keeps_operands => {
-            return left(*errno);
+        Ok(stat) if sys::is_directory(stat) => return begin_directory(context, name),
+        _ if context.options.keeps_operands => {
+            return left(looked_at.err().unwrap_or(Errno::NOTDIR));
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
@@ -47,43 +35,28 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, operand: u32) -> Option
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }
-    let unlinked = context.unlocking(name, |dir, name| context.remover.unlink(dir, name));
-    match (unlinked, looked_at) {
-        (Ok(()), looked_at) => {
-            context.removed(name);
-            let kind = looked_at.map_or(FileType::Unknown, |stat| sys::file_type(&stat));
-            Some(Entered::Removed(Counted::of(kind)))
-        }
-        (Err(errno), Ok(stat)) if room::is_needed(errno) => {
-            Some(Entered::NoRoom(sys::file_type(&stat), errno))
-        }
+    let kind = looked_at.as_ref().map_or(FileType::Unknown, sys::file_type);
+    match (directory::try_remove(context, name, kind), looked_at) {
+        (Ok(removed), _) => Some(removed),
         // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(errno),
     }
 }
 
-fn begin_directory(context: &RemoveContext<'_>, operand: u32) -> Option<Entered> {
+fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
     let options = context.options;
-    let path = &context.operands[operand as usize];
-    let name = Name {
-        parent: None,
-        operand,
-        name: path,
-    };
     let refused = |refusal| {
         context.refuse(name, refusal);
         Some(Entered::Left)
     };
-    match (options.recursive, options.empty_directories) {
-        (true, _) => {}
-        (false, true) if context.options.keeps_operands => {
-            return refused(Refusal::NotRecursive);
-        }
-        (false, true) => return Some(remove_empty(context, name)),
-        (false, false) => return refused(Refusal::NotRecursive),
+    if !options.recursive {
+        return match options.empty_directories && !options.keeps_operands {
+            true => Some(remove_empty(context, name)),
+            false => refused(Refusal::NotRecursive),
+        };
     }
-    let (_, last) = operand::split(path.to_bytes());
-    if !context.options.keeps_operands && operand::is_dot_or_dot_dot(last) {
+    let (_, last) = operand::split(name.name.to_bytes());
+    if !options.keeps_operands && operand::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
     None
@@ -95,5 +68,5 @@ fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
     if context.asks && asking::ask_about_empty(context, name) == Answer::No {
         return Entered::Left;
     }
-    directory::remove(context, name).unwrap_or_else(|errno| directory::left(context, name, errno))
+    directory::remove(context, name, FileType::Directory)
 }

@@ -26,10 +26,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
+use super::directory::{self, Entered};
 use super::node::{KEPT, Name, RemovePlace};
-use crate::report::Counted;
 use crate::sync::lock;
-use crate::sys;
 
 /// At most this number of names wait, which take about 4 MB. Others are reported at once.
 const MOST_WAITING: usize = 1 << 16;
@@ -99,11 +98,11 @@ impl WaitingList {
 }
 
 /// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
-/// what was removed.
+/// what became of it.
 pub(super) fn retry(
     context: &RemoveContext<'_>,
     mut waiting: Vec<Waiting>,
-    mut done: impl FnMut(RemovePlace, Option<Counted>),
+    mut done: impl FnMut(RemovePlace, Entered),
 ) {
     let mut left_pauses = pauses();
     loop {
@@ -122,8 +121,8 @@ pub(super) fn retry(
         }
     }
     for Waiting { place, errno, .. } in waiting {
-        context.fail_and_keep(Name::of(&place), errno);
-        done(place, None);
+        let left = directory::left(context, Name::of(&place), errno);
+        done(place, left);
     }
 }
 
@@ -131,35 +130,25 @@ pub(super) fn retry(
 fn try_again(
     context: &RemoveContext<'_>,
     waiting: Waiting,
-    done: &mut impl FnMut(RemovePlace, Option<Counted>),
+    done: &mut impl FnMut(RemovePlace, Entered),
 ) -> Option<Waiting> {
     let name = Name::of(&waiting.place);
     if context.report.must_stop() {
         name.mark(KEPT);
-        done(waiting.place, None);
+        done(waiting.place, Entered::Left);
         return None;
     }
-    let is_directory = waiting.kind == FileType::Directory;
-    let result = match is_directory {
-        true => context.unlocking(name, sys::remove_directory),
-        false => context.unlocking(name, |dir, name| context.remover.unlink(dir, name)),
-    };
-    match result {
-        Ok(()) if is_directory => context.removed_directory(name),
-        Ok(()) => context.removed(name),
+    match directory::try_remove(context, name, waiting.kind) {
+        Ok(Entered::NoRoom(_, errno)) => return Some(Waiting { errno, ..waiting }),
+        Ok(removed) => done(waiting.place, removed),
         // Another operand leads to the same name.
-        Err(Errno::NOENT) => {}
-        Err(errno) if is_needed(errno) => return Some(Waiting { errno, ..waiting }),
-        Err(errno) => context.fail_and_keep(name, errno),
+        Err(Errno::NOENT) => done(waiting.place, Entered::Left),
+        Err(errno) => {
+            let left = directory::left(context, name, errno);
+            done(waiting.place, left);
+        }
     }
-    let removed = result.is_ok().then(|| Counted::of(waiting.kind));
-    done(waiting.place, removed);
     None
-}
-
-/// Returns `true` if a removal failed because it needs room on the filesystem.
-pub(super) fn is_needed(errno: Errno) -> bool {
-    matches!(errno, Errno::NOSPC | Errno::DQUOT)
 }
 
 /// Returns the pauses between rounds without a success.

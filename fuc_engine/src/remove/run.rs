@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::asking;
-use super::context::RemoveContext;
+use super::context::{RemoveContext, needs_room};
 use super::directory::{self, Entered};
 use super::guards::Safeguards;
 use super::node::{
@@ -21,7 +21,7 @@ use super::node::{
 };
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
-use super::room::{self, Waiting, WaitingList};
+use super::room::{Waiting, WaitingList};
 use super::unlock;
 use crate::distribute::Part;
 use crate::error::{Error, Operation};
@@ -235,7 +235,7 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         Self::count(Counted::of(kind), worker);
-        self.context.removed(Name::entry(node, name));
+        self.context.removed(Name::entry(node, name), kind);
         Visit::Done
     }
 
@@ -281,7 +281,7 @@ impl<'a> Removal<'a> {
         let Err(errno) = unlock::retry(&self.context, name, errno, unlink) else {
             return self.removed_entry(node, entry.name, entry.kind(), worker);
         };
-        if room::is_needed(errno) {
+        if needs_room(errno) {
             let place = node.child(entry.name);
             if let Some(place) = self.waiting.add(&self.context, place, entry.kind(), errno) {
                 walk::leave(self, place.parent, worker);

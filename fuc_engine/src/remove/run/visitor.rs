@@ -13,7 +13,8 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
 use crate::operand;
-use crate::remove::directory::{self, Emptied, Entering};
+use crate::remove::context::needs_room;
+use crate::remove::directory::{self, Emptied, Entered, Entering};
 use crate::remove::node::{
     BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
     RemovePlace, SHRUNK, STAYS, State,
@@ -149,7 +150,7 @@ impl Visitor for Removal<'_> {
                 worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
             }
-            Err(errno) if room::is_needed(errno) => {
+            Err(errno) if needs_room(errno) => {
                 let waits =
                     self.waiting
                         .add(&self.context, place_again(node), FileType::Directory, errno);
@@ -169,8 +170,8 @@ impl Visitor for Removal<'_> {
         let operands = match task {
             RemoveTask::Operands(operands) => operands,
             RemoveTask::Waiting(waiting) => {
-                return room::retry(&self.context, waiting, |place, removed| {
-                    if let Some(counted) = removed {
+                return room::retry(&self.context, waiting, |place, entered| {
+                    if let Entered::Removed(counted) = entered {
                         Self::count(counted, worker);
                     }
                     self.leave(place, worker);
@@ -197,7 +198,7 @@ impl Visitor for Removal<'_> {
                     operand,
                 };
                 let purpose = Purpose::Process { pass: 0 };
-                match begin_operand(&self.context, operand) {
+                match begin_operand(&self.context, Name::of(&place)) {
                     Some(entered) => _ = self.node_of(entered, place, purpose, worker),
                     None => worker.push(Task::Enter { place, purpose }, When::Next),
                 }
