@@ -183,11 +183,6 @@ pub(super) fn ask_and_apply(
     answer
 }
 
-/// Returns `true` if `name` is known to be a directory.
-pub(super) fn is_directory(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    sys::stat(dir, name, Symlinks::NoFollow).is_ok_and(|stat| sys::is_directory(&stat))
-}
-
 /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
 /// is protected from the superuser.
 fn protection_of(

@@ -52,16 +52,6 @@ pub(super) enum Step {
     TryUnread,
 }
 
-impl Prompt {
-    fn about_directory(step: Step, access: Protection) -> Self {
-        Self::Ask(Inquiry {
-            step,
-            kind: Kind::Directory,
-            access,
-        })
-    }
-}
-
 impl Inquiry {
     pub(super) fn question<'a>(&self, path: &'a Path) -> Question<'a> {
         let target = RemovalTarget {
@@ -101,20 +91,38 @@ pub(super) fn before_removing(
     }))
 }
 
+/// Decides about a directory. `step` is called if a question is due. It returns what is asked, or why the directory is left
+/// alone.
+fn about_directory(
+    options: &RemoveOp<'_>,
+    access: Protection,
+    step: impl FnOnce() -> Result<Step, Errno>,
+) -> Prompt {
+    if !is_question_due(options, access) {
+        return Prompt::Proceed;
+    }
+    match step() {
+        Ok(step) => Prompt::Ask(Inquiry {
+            step,
+            kind: Kind::Directory,
+            access,
+        }),
+        Err(errno) => Prompt::Fail(errno),
+    }
+}
+
 /// Decides about a directory that is about to be entered.
 pub(super) fn before_entering(
     options: &RemoveOp<'_>,
     access: Protection,
     is_empty: impl FnOnce() -> Result<bool, Errno>,
 ) -> Prompt {
-    if !is_question_due(options, access) {
-        return Prompt::Proceed;
-    }
-    match is_empty() {
-        Ok(true) => Prompt::about_directory(Step::Remove, access),
-        Ok(false) => Prompt::about_directory(Step::Enter, access),
-        Err(errno) => Prompt::Fail(errno),
-    }
+    about_directory(options, access, || {
+        Ok(match is_empty()? {
+            true => Step::Remove,
+            false => Step::Enter,
+        })
+    })
 }
 
 /// Decides about an operand that is a directory and must be empty.
@@ -123,15 +131,12 @@ pub(super) fn before_removing_empty(
     access: Protection,
     is_empty: impl FnOnce() -> Result<bool, Errno>,
 ) -> Prompt {
-    if !is_question_due(options, access) {
-        return Prompt::Proceed;
-    }
-    match is_empty() {
-        Ok(true) => Prompt::about_directory(Step::Remove, access),
+    about_directory(options, access, || match is_empty() {
+        Ok(true) => Ok(Step::Remove),
         // A question would be pointless. `rm` reports this error, and not ENOTEMPTY.
-        Ok(false) => Prompt::Fail(Errno::ISDIR),
-        Err(_) => Prompt::about_directory(Step::TryUnread, access),
-    }
+        Ok(false) => Err(Errno::ISDIR),
+        Err(_) => Ok(Step::TryUnread),
+    })
 }
 
 /// Decides about a directory that could not be entered because of `errno`, but may be empty and thus removable.
@@ -140,18 +145,17 @@ pub(super) fn before_trying_unread(
     access: Protection,
     errno: Errno,
 ) -> Prompt {
-    if !is_question_due(options, access) {
-        return Prompt::Proceed;
-    }
-    if options.empty_directories {
-        Prompt::about_directory(Step::Remove, access)
-    } else if options.unlock {
-        // If it has entries, it is unlocked, and the user is asked about these.
-        Prompt::about_directory(Step::TryUnread, access)
-    } else {
-        // The directory may have entries, and the user cannot be asked about these.
-        Prompt::Fail(errno)
-    }
+    about_directory(options, access, || {
+        if options.empty_directories {
+            Ok(Step::Remove)
+        } else if options.unlock {
+            // If it has entries, it is unlocked, and the user is asked about these.
+            Ok(Step::TryUnread)
+        } else {
+            // The directory may have entries, and the user cannot be asked about these.
+            Err(errno)
+        }
+    })
 }
 
 #[cfg(test)]
@@ -163,6 +167,14 @@ mod tests {
 
     fn policy(ask: Ask) -> RemoveOp<'static> {
         RemoveOp::new().with(|options| options.ask = ask)
+    }
+
+    fn asks(step: Step, access: Protection) -> Prompt {
+        Prompt::Ask(Inquiry {
+            step,
+            kind: Kind::Directory,
+            access,
+        })
     }
 
     fn asked(prompt: Prompt) -> Option<Step> {
@@ -218,7 +230,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty_or_is_unlocked() {
-        let ask = |step| Prompt::about_directory(step, WriteProtected);
+        let ask = |step| asks(step, WriteProtected);
         for (empty_directories, unlock, expected) in [
             (false, false, Prompt::Fail(UNREADABLE)),
             (true, false, ask(Step::Remove)),
@@ -234,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
-        let ask = |step| Prompt::about_directory(step, Writable);
+        let ask = |step| asks(step, Writable);
         for (is_empty, expected) in [
             (Ok(true), ask(Step::Remove)),
             (Ok(false), Prompt::Fail(Errno::ISDIR)),

@@ -82,15 +82,10 @@ impl Remover {
 
     /// Removes a directory, which must be empty. A dry run takes one that cannot be read for one that has entries.
     pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        let Self::Planned(plan) = self else {
-            return sys::remove_directory(dir, name);
-        };
-        check_directory_name(dir, name)?;
-        let opened = sys::open_directory(dir, name, Symlinks::NoFollow);
-        if opened.and_then(|opened| self.is_empty(opened.as_fd())) != Ok(true) {
-            return check_removing_filled(dir, name);
-        }
-        plan.remove(dir, name)
+        self.remove_if_empty(dir, name, || {
+            let opened = sys::open_directory(dir, name, Symlinks::NoFollow);
+            opened.and_then(|opened| self.is_empty(opened.as_fd())) == Ok(true)
+        })
     }
 
     /// Removes a directory that has no entries but those that the user has declined to remove.
@@ -100,16 +95,26 @@ impl Remover {
         name: &CStr,
         state: &State,
     ) -> Result<(), Errno> {
-        match self {
-            Self::Real | Self::Counting(_) => sys::remove_directory(dir, name),
-            Self::Planned(plan) => {
-                check_directory_name(dir, name)?;
-                match state.has(DECLINED) {
-                    true => check_removing_filled(dir, name),
-                    false => plan.remove(dir, name),
-                }
-            }
+        self.remove_if_empty(dir, name, || !state.has(DECLINED))
+    }
+
+    /// Removes a directory. A dry run asks `is_empty`, and a real one the kernel.
+    fn remove_if_empty(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &CStr,
+        is_empty: impl FnOnce() -> bool,
+    ) -> Result<(), Errno> {
+        let Self::Planned(plan) = self else {
+            return sys::remove_directory(dir, name);
+        };
+        check_directory_name(dir, name)?;
+        if is_empty() {
+            return plan.remove(dir, name);
         }
+        // The kernel checks permissions first.
+        sys::check_removing(dir, &operand::directory_of(name), name)?;
+        Err(Errno::NOTEMPTY)
     }
 
     /// Returns `true` if an open directory has no entries by now.
@@ -208,10 +213,4 @@ fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         FileType::Directory => Ok(()),
         _ => Err(Errno::NOTDIR),
     }
-}
-
-/// Fails as `rmdir` does for a directory that is not empty. The kernel checks permissions first.
-fn check_removing_filled(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    sys::check_removing(dir, &operand::directory_of(name), name)?;
-    Err(Errno::NOTEMPTY)
 }

@@ -253,7 +253,8 @@ impl<'a> Removal<'a> {
             return Visit::Done;
         }
         if context.asks {
-            if kind == FileType::Unknown && asking::is_directory(dir, name) {
+            let stat = || sys::stat(dir, name, Symlinks::NoFollow);
+            if kind == FileType::Unknown && stat().is_ok_and(|stat| sys::is_directory(&stat)) {
                 return self.found_directory(node, dir, name, worker);
             }
             if asking::ask_about_entry(context, Name::entry(node, name), kind) == Answer::No {
