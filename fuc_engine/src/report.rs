@@ -131,11 +131,6 @@ impl<'a> Report<'a> {
         self.observer.failed(error);
     }
 
-    /// Counts a name, or a dest, that stays because the answer to a question was no.
-    pub(crate) fn declined(&self) {
-        lock(&self.rest).declined += 1;
-    }
-
     /// Reports a warning, which is not counted.
     pub(crate) fn warn(&self, warning: Error) {
         self.observer.warned(warning);
@@ -150,8 +145,13 @@ impl<'a> Report<'a> {
         self.observer.on_event(event);
     }
 
+    /// Asks the user. Counts a name, or a dest, that stays because the answer is no.
     pub(crate) fn confirm(&self, question: Question<'_>) -> Answer {
-        self.observer.confirm(question)
+        let answer = self.observer.confirm(question);
+        if answer == Answer::No {
+            lock(&self.rest).declined += 1;
+        }
+        answer
     }
 
     /// Moves a worker's tally to the totals.

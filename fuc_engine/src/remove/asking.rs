@@ -151,36 +151,26 @@ pub(super) fn ask_and_apply(
     prompt: Result<Prompt, Errno>,
     if_left: IfLeft,
 ) -> Answer {
-    let answer = match prompt {
+    match prompt {
         Ok(Prompt::Proceed) => return Answer::Yes,
         Ok(Prompt::Ask(inquiry)) => {
             let path = context.path(name);
-            let answer = context.report.confirm(inquiry.question(&path));
-            if answer == Answer::No {
-                context.report.declined();
+            if context.report.confirm(inquiry.question(&path)) == Answer::Yes {
+                return Answer::Yes;
             }
-            answer
-        }
-        Ok(Prompt::Fail(errno)) => {
-            context.fail_and_keep(name, errno);
-            return Answer::No;
-        }
-        Err(errno) if if_left == IfLeft::KeepAncestors => {
-            context.fail_and_keep(name, errno);
-            return Answer::No;
         }
         // Like `rm`, treat a name that cannot be looked at as declined.
-        Err(errno) => {
-            context.report_only(name, errno);
-            Answer::No
+        Err(errno) if if_left == IfLeft::TryParent => context.report_only(name, errno),
+        Ok(Prompt::Fail(errno)) | Err(errno) => {
+            context.fail_and_keep(name, errno);
+            return Answer::No;
         }
-    };
-    match (answer, if_left) {
-        (Answer::Yes, _) => {}
-        (Answer::No, IfLeft::KeepAncestors) => name.mark(KEPT),
-        (Answer::No, IfLeft::TryParent) => name.mark(DECLINED),
     }
-    answer
+    name.mark(match if_left {
+        IfLeft::KeepAncestors => KEPT,
+        IfLeft::TryParent => DECLINED,
+    });
+    Answer::No
 }
 
 /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing

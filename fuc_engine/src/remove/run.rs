@@ -343,10 +343,7 @@ impl<'a> Removal<'a> {
             match reconsidered {
                 Ok(Reconsidered::Process) => {}
                 Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return Entered::Left,
-                Err(errno) => {
-                    self.context.fail_and_keep(name, errno);
-                    return Entered::Left;
-                }
+                Err(errno) => return directory::left(&self.context, name, errno),
             }
         }
         directory::remove_replaced(&self.context, name)

@@ -140,16 +140,12 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer
         || ctx.policy.user == 0
         || ctx.changes.may_write(ctx.spot(entry));
     let options = ctx.policy.options;
-    let answer = ctx.report.confirm(Question::Overwrite {
+    ctx.report.confirm(Question::Overwrite {
         path,
         mode: dest.st_mode & 0o7777,
         is_write_protected: !is_writable,
         is_removed_first: options.rules.remove_first || options.force,
-    });
-    if answer == Answer::No {
-        ctx.report.declined();
-    }
-    answer
+    })
 }
 
 /// Renames or unlinks the dest, if the rules say so. Returns its state after that.
