@@ -175,17 +175,22 @@ impl Changes {
         }
     }
 
-    /// Opens a dest that exists by `act`, to write to it.
+    /// Opens a dest that exists to write to it.
     pub(super) fn open_existing(
         &self,
         spot: Spot<'_, impl DestPath>,
         symlinks: Symlinks,
         blocking: Blocking,
-        act: impl FnOnce() -> Result<Fd, Errno>,
     ) -> Result<Fd, Errno> {
+        let Spot { dir, name, .. } = spot;
+        let at = At {
+            dir,
+            name,
+            symlinks,
+        };
         match self {
-            Self::Real => act(),
-            Self::Planned(plan) => plan.open_existing(&spot.with_path(), symlinks, blocking),
+            Self::Real => sys::open_existing(at, blocking),
+            Self::Planned(plan) => plan.open_existing(&spot.with_path(), at, blocking),
         }
     }
 

@@ -318,10 +318,10 @@ impl Plan {
     pub(super) fn open_existing(
         &self,
         spot: &Spot<'_>,
-        symlinks: Symlinks,
+        at: At<'_>,
         blocking: Blocking,
     ) -> Result<Fd, Errno> {
-        let dest = self.look(spot, symlinks);
+        let dest = self.look(spot, at.symlinks);
         match dest.as_ref().map(sys::file_type) {
             // The FIFO probably has no reader.
             Ok(FileType::Fifo) if blocking == Blocking::OnlyForLease => return Err(Errno::NXIO),
@@ -334,11 +334,7 @@ impl Plan {
             Some(_) => {}
             None => {
                 dest?;
-                sys::check_writing(At {
-                    dir: spot.dir,
-                    name: spot.name,
-                    symlinks,
-                })?;
+                sys::check_writing(at)?;
             }
         }
         self.stand_in()

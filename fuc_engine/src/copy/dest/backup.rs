@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::create_directory;
+use super::{create_directory, unlink};
 use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
@@ -120,20 +120,17 @@ pub(crate) fn replace_by_directory(
         return Ok(Origin::Existing);
     }
     let spot = ctx.spot(entry);
-    let operation = match unlinks {
-        true => Operation::Remove,
-        false => Operation::Backup,
+    let (operation, moved) = if unlinks {
+        if has_other_spelling(spot.dir, spot.name) {
+            // It may be the copy of another source.
+            return Err(failed(Operation::Remove)(Errno::EXIST));
+        }
+        unlink(ctx, entry).map_err(|failure| failure.error)?;
+        (Operation::Remove, None)
+    } else {
+        let moved = rename_to_backup(ctx, spot, &dest, numbers);
+        (Operation::Backup, moved.map_err(failed(Operation::Backup))?)
     };
-    let moved = match unlinks {
-        // It may be the copy of another source.
-        true if has_other_spelling(spot.dir, spot.name) => Err(Errno::EXIST),
-        true => ctx.changes.unlink(spot).map(|()| None),
-        false => rename_to_backup(ctx, spot, &dest, numbers),
-    };
-    let moved = moved.map_err(failed(operation))?;
-    if unlinks {
-        ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
-    }
     let created = create_directory(ctx, entry, mode).inspect_err(|_| {
         if let Some(moved) = moved {
             // Ignore a failure: the error to report is that of creating the directory.
@@ -162,11 +159,9 @@ fn rename_to_backup(
             // The name was shortened to itself.
             return Err(Errno::EXIST);
         }
-        let replaces = match backup.replaces {
-            true => Replaces::Files,
-            false => Replaces::Nothing,
-        };
-        let renamed = ctx.changes.rename(spot, name, &backup.name, replaces);
+        let renamed = ctx
+            .changes
+            .rename(spot, name, &backup.name, backup.replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = operand::split(name.to_bytes());
@@ -279,8 +274,8 @@ struct BackupName {
     name: Box<CStr>,
     /// The number in the name. `None` if the name has none or was shortened. Then no other name is tried.
     number: Option<u128>,
-    /// A file that has the name already is replaced.
-    replaces: bool,
+    /// Says whether a file that has the name already is replaced.
+    replaces: Replaces,
 }
 
 impl<'a> BackupNames<'a> {
@@ -346,8 +341,11 @@ impl<'a> BackupNames<'a> {
                 .map_err(|_| Errno::INVAL)?
                 .into_boxed_c_str(),
             number: self.number.filter(|_| fits),
-            // Other names may be shortened to this one.
-            replaces: self.number.is_none() && fits,
+            replaces: match self.number {
+                None if fits => Replaces::Files,
+                // Other names may be shortened to this one.
+                _ => Replaces::Nothing,
+            },
         })
     }
 }
@@ -382,7 +380,8 @@ pub(crate) fn own_backup(
     );
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
-    (backup.replaces || is_vacant()).then(|| operand::path_of(&backup.name).into())
+    let is_usable = backup.replaces == Replaces::Files || is_vacant();
+    is_usable.then(|| operand::path_of(&backup.name).into())
 }
 
 #[cfg(test)]

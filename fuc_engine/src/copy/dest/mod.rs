@@ -13,17 +13,19 @@
 //! under a hidden name that cannot be guessed. If the engine dies, only this file is left.
 
 use std::ffi::CStr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
 use super::changes::hidden_name;
-use super::context::Context;
+use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, FileId, Symlinks};
 use super::look;
 use super::writers::Writing;
+use crate::error::Operation;
+use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, Blocking, Fd, Stat};
 
@@ -120,7 +122,9 @@ impl OpenDest<'_> {
     #[cold]
     pub(crate) fn give_name(&self, ctx: &Context<'_>, entry: &Entry<'_>) -> Result<bool, Errno> {
         if self.naming == Naming::Replacing {
-            let replaced = self.replace(entry);
+            // Servers may report only when a file is closed that they have not stored its content.
+            let stored = sys::duplicate(self.fd.as_fd()).and_then(sys::close_checked);
+            let replaced = stored.and_then(|()| self.rename_hidden(entry, sys::rename));
             if replaced.is_err() {
                 self.remove_hidden(entry);
             }
@@ -129,16 +133,14 @@ impl OpenDest<'_> {
         // The name is given to the open file itself, so no file that has taken over the hidden name gets it. Unlike a
         // rename without replacement, all network filesystems can make a link.
         let linked = sys::create_hard_link_to(self.fd.as_fd(), entry.dest_dir, entry.dest_name);
-        let has_name = match (linked, self.hidden_name()) {
-            (Ok(()), _) => true,
-            (Err(Errno::EXIST), _) => false,
+        let has_name = match linked {
+            Ok(()) => true,
+            Err(Errno::EXIST) => false,
             // The filesystem has no hard links.
-            (Err(_), Some(hidden)) => {
-                self.is_at(entry, hidden)
-                    && sys::rename_to_new(entry.dest_dir, hidden, entry.dest_name).is_ok()
-                    && self.is_at(entry, entry.dest_name)
+            Err(_) if self.hidden_name().is_some() => {
+                self.rename_hidden(entry, sys::rename_to_new).is_ok()
             }
-            (Err(_), None) => {
+            Err(_) => {
                 ctx.lacks_unnamed_files.store(true, Ordering::Relaxed);
                 false
             }
@@ -152,14 +154,18 @@ impl OpenDest<'_> {
         Ok(has_name)
     }
 
-    /// Replaces the file at the place of the dest.
-    fn replace(&self, entry: &Entry<'_>) -> Result<(), Errno> {
-        // Servers may report only when a file is closed that they have not stored its content.
-        sys::duplicate(self.fd.as_fd()).and_then(sys::close_checked)?;
-        // Another process may have put a file of its own at either name.
+    /// Renames the dest from its hidden name to its own by `rename`.
+    ///
+    /// # Errors
+    /// `ESTALE` if another process has put a file of its own at either name.
+    fn rename_hidden(
+        &self,
+        entry: &Entry<'_>,
+        rename: impl FnOnce(BorrowedFd<'_>, &CStr, &CStr) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
         match self.hidden_name() {
             Some(hidden) if self.is_at(entry, hidden) => {
-                sys::rename(entry.dest_dir, hidden, entry.dest_name)?;
+                rename(entry.dest_dir, hidden, entry.dest_name)?;
             }
             _ => return Err(Errno::STALE),
         }
@@ -248,6 +254,15 @@ fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let is_vacant = matches!(entry.dest_state, DestState::Vacant { .. })
         || ctx.dest_directory_origin(entry) == Origin::Created;
     !is_vacant && look::at_dest(ctx, entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)
+}
+
+/// Unlinks the dest, which makes its name vacant.
+pub(super) fn unlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
+    ctx.changes
+        .unlink(ctx.spot(entry))
+        .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
+    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+    Ok(())
 }
 
 /// Creates the dest of a directory. A dry run looks at the source, perhaps through a link.

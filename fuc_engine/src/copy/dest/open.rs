@@ -10,8 +10,8 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::alias::{Likeness, Opening, likeness_of};
-use super::overwrite::{Cleared, clear_dest, unlink_dest};
-use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed};
+use super::overwrite::{Cleared, clear_dest};
+use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed, unlink};
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::content::OpenSource;
@@ -125,12 +125,9 @@ impl<'c> Opening<'c, '_> {
             symlinks,
             ..entry.dest_at()
         };
-        let (spot, blocking) = (ctx.spot(entry), entry.blocking());
-        let opened = ctx.changes.open_existing(spot, symlinks, blocking, || {
-            ctx.descriptors
-                .making_room(|| sys::open_existing(dest, blocking))
-        });
-        match opened {
+        let spot = ctx.spot(entry);
+        let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
+        match ctx.descriptors.making_room(open) {
             Ok(dest) => self.prepare_opened(dest),
             // Another process has just replaced the file by a link.
             Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
@@ -158,7 +155,7 @@ impl<'c> Opening<'c, '_> {
             return Err(self.failed(errno));
         }
         // The copy had begun, so `-v` names it even if the removal fails.
-        unlink_dest(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
+        unlink(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
         self.create_again()
     }
 
@@ -211,7 +208,7 @@ impl<'c> Opening<'c, '_> {
     /// Returns `None` if this is not possible either.
     #[cold]
     fn open_without_content(self, dest: At<'_>) -> Result<Option<OpenDest<'c>>, Failure> {
-        let Self { ctx, source, .. } = self;
+        let ctx = self.ctx;
         if !ctx.policy.writes_content {
             return Ok(None);
         }
@@ -241,14 +238,23 @@ impl<'c> Opening<'c, '_> {
         let Ok(fd) = reopened else {
             return Ok(None);
         };
-        let mode_before = attributes::restrict(&ctx.policy, fd.as_fd(), &present, &source.stat);
         Ok(Some(OpenDest {
-            origin: Origin::Existing,
-            mode_before,
             has_content,
             writing: Guards::of_file(writing),
-            ..OpenDest::new_file(fd, Naming::AtOnce)
+            ..self.opened(fd, &present)
         }))
+    }
+
+    /// Describes a dest that existed, and is open and empty. Takes away permissions until the copy is complete.
+    fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'c> {
+        let Self { ctx, source, .. } = self;
+        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);
+        OpenDest {
+            is_file: sys::is_regular(present),
+            origin: Origin::Existing,
+            mode_before,
+            ..OpenDest::new_file(dest, Naming::AtOnce)
+        }
     }
 
     /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
@@ -281,7 +287,7 @@ impl<'c> Opening<'c, '_> {
     /// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
     /// Stats it again, because another process may have replaced it since.
     fn prepare_opened(self, mut dest: Fd) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, source } = self;
+        let Self { ctx, entry, .. } = self;
         let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
         self.check_not_source(&opened)?;
         let is_file = sys::is_regular(&opened);
@@ -314,14 +320,10 @@ impl<'c> Opening<'c, '_> {
             // pipe makes writes wait instead of failing with EAGAIN.
             sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
         }
-        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
         Ok(OpenDest {
-            is_file,
-            origin: Origin::Existing,
-            mode_before,
             has_content,
             writing: Guards::of_file(writing),
-            ..OpenDest::new_file(dest, Naming::AtOnce)
+            ..self.opened(dest, &opened)
         })
     }
 }

@@ -21,9 +21,9 @@ use crate::copy::decide::times::StoredTimes;
 use crate::copy::facts::{DestState, Entry, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
 use crate::copy::{collisions, look, make, mirror};
-use crate::error::{Operation, Refusal};
+use crate::error::Refusal;
 use crate::node::Side;
-use crate::observer::{Answer, Event, Question};
+use crate::observer::{Answer, Question};
 use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
@@ -170,7 +170,7 @@ pub(crate) fn prepare(
             Ok(DestState::Occupied)
         }
         DestTreatment::Unlinked => {
-            unlink_dest(ctx, entry)?;
+            super::unlink(ctx, entry)?;
             Ok(DestState::Vacant { backup: None })
         }
         DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(DestState::Occupied),
@@ -291,14 +291,9 @@ pub(crate) fn decide_to_clear(
     if let Some(decision) = clear_whatever_the_source(making, rules, was_vacated, &dest) {
         return Ok(Some(decision));
     }
-    let source = match source {
-        Some(source) => source,
-        None => {
-            let stat =
-                look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
-            Facts::of(&stat)
-        }
-    };
+    let look = || look::at_source(entry).map(|stat| Facts::of(&stat));
+    let source = source.map_or_else(look, Ok);
+    let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
     let lookups = Lookups {
         are_one_entry: &|| look::names_same_entry(entry),
         one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
@@ -318,7 +313,7 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         Clear::Unlink if ctx.policy.options.rules.atomic => {
             Ok(Cleared::ToReplace(RemovalEvent::Silent))
         }
-        Clear::Unlink => unlink_dest(ctx, entry).map(|()| Cleared::Vacant),
+        Clear::Unlink => super::unlink(ctx, entry).map(|()| Cleared::Vacant),
         Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
         Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
         Clear::Keep => Ok(Cleared::Kept(Errno::EXIST)),
@@ -328,13 +323,4 @@ fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleare
         }
         Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
     }
-}
-
-/// Unlinks the dest, which makes its name vacant.
-pub(super) fn unlink_dest(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
-    ctx.changes
-        .unlink(ctx.spot(entry))
-        .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
-    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
-    Ok(())
 }
