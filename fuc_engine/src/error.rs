@@ -278,10 +278,11 @@ pub enum Cause {
 #[error(transparent)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 struct Inner {
     cause: Cause,
-    /// The reason of the kernel, for [`source`](std::error::Error::source).
+    /// The reason of the kernel.
+    #[source]
     reason: Option<io::Error>,
     path: PathBuf,
     side: Side,
@@ -300,13 +301,6 @@ impl fmt::Display for Inner {
                 write!(f, "refused {path:?} and {other:?}: {refusal}")
             }
         }
-    }
-}
-
-impl std::error::Error for Inner {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        let reason = self.reason.as_ref()?;
-        Some(reason)
     }
 }
 

@@ -32,7 +32,8 @@ struct Held {
     by_operand: BTreeMap<u32, Vec<Message>>,
 }
 
-enum Message {
+/// What is reported about an operand.
+pub(crate) enum Message {
     Failure(Error),
     Warning(Error),
 }
@@ -67,19 +68,9 @@ impl Failures {
         }
     }
 
-    /// Reports a failure of an operand, or holds it.
+    /// Reports a message about an operand, or holds it.
     #[cold]
-    pub(crate) fn fail(&self, operand: u32, error: Error, report: &Report<'_>) {
-        self.report_in_turn(operand, Message::Failure(error), report);
-    }
-
-    /// Reports a warning about an operand, or holds it.
-    #[cold]
-    pub(crate) fn warn(&self, operand: u32, warning: Error, report: &Report<'_>) {
-        self.report_in_turn(operand, Message::Warning(warning), report);
-    }
-
-    fn report_in_turn(&self, operand: u32, message: Message, report: &Report<'_>) {
+    pub(crate) fn report(&self, operand: u32, message: Message, report: &Report<'_>) {
         self.report_due(report, |held| {
             held.by_operand.entry(operand).or_default().push(message);
             self.holds.store(true, Ordering::SeqCst);
@@ -161,10 +152,10 @@ mod tests {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::of(100);
-        failures.warn(99, error("last"), &report);
-        failures.fail(1, error("second"), &report);
+        failures.report(99, Message::Warning(error("last")), &report);
+        failures.report(1, Message::Failure(error("second")), &report);
         assert!(paths(&seen).is_empty());
-        failures.fail(0, error("first"), &report);
+        failures.report(0, Message::Failure(error("first")), &report);
         assert_eq!(paths(&seen), ["first"]);
         failures.finish(0, &report);
         assert_eq!(paths(&seen), ["first", "second"]);
@@ -179,8 +170,8 @@ mod tests {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::in_any_order(3);
-        failures.fail(2, error("c"), &report);
-        failures.warn(0, error("a"), &report);
+        failures.report(2, Message::Failure(error("c")), &report);
+        failures.report(0, Message::Warning(error("a")), &report);
         assert_eq!(paths(&seen), ["c", "a"]);
     }
 
@@ -190,7 +181,7 @@ mod tests {
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::of(3);
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
-            failures.fail(operand, error(path), &report);
+            failures.report(operand, Message::Failure(error(path)), &report);
         }
         failures.report_rest(&report);
         assert_eq!(paths(&seen), ["b", "c1", "c2"]);

@@ -88,9 +88,8 @@ pub(crate) fn directory_id_of(dir: BorrowedFd<'_>, path: &CStr) -> Option<FileId
 }
 
 /// Returns the last component of a path.
-pub(crate) fn name_of(path: &CStr) -> CString {
-    let (_, name) = split(path.to_bytes());
-    c_string(name)
+pub(crate) fn name_of(path: &[u8]) -> CString {
+    c_string(split(path).1)
 }
 
 /// Does the same as [`directory_of`], but the path may be that of a symbolic link to the directory.

@@ -6,8 +6,8 @@ use std::ffi::{CStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -17,16 +17,15 @@ use super::changes::{Changes, DestPath, Spot};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::overwrite::DestTreatment;
 use super::decide::times::StoredTimes;
-use super::deletions::Deletions;
 use super::durability::Durability;
-use super::facts::{CopyDir, CopyNode, DestState, Entry, Symlinks};
+use super::facts::{CopyDir, CopyNode, DestState, Entry, FileId, Symlinks};
 use super::operand::{Bases, DestParent, OpenParent, Operands, open_parent};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
-use crate::failures::Failures;
+use crate::failures::{Failures, Message};
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
@@ -93,6 +92,30 @@ pub(super) struct Context<'a> {
     pub(super) deletions: Deletions,
     /// `None`: the kernel decides when copies are written to the disk.
     pub(super) durability: Option<Durability>,
+}
+
+/// The state of the deletions of a run.
+// The counters are Relaxed: they publish nothing, and the totals are read after the threads have ended.
+#[derive(Default)]
+pub(super) struct Deletions {
+    /// The number of entries that the limit has permitted to delete.
+    pub(super) permitted: AtomicU64,
+    /// The number of entries that stay because of the limit.
+    pub(super) not_deleted: AtomicU64,
+    pub(super) deleted: AtomicU64,
+    /// The files and directories that must not be deleted.
+    pub(super) in_use: Arc<Mutex<HashMap<FileId, Use>>>,
+    /// The directories that wait until everything is copied. `None`: none has to wait.
+    pub(super) put_off: Mutex<Option<Vec<CopyNode>>>,
+}
+
+/// The use of a file or directory that must not be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// It is a source, a directory above one, or a dest that an operand has entered.
+    Operand,
+    /// It was copied, and was reached through a link below an operand.
+    BehindLink,
 }
 
 /// Answers questions that depend on the operand, and opens directories.
@@ -395,12 +418,14 @@ impl Context<'_> {
 
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
-        self.failures.fail(operand, error, &self.report);
+        let failure = Message::Failure(error);
+        self.failures.report(operand, failure, &self.report);
     }
 
     /// Reports a warning about an operand.
     pub(super) fn warn(&self, operand: u32, warning: Error) {
-        self.failures.warn(operand, warning, &self.report);
+        let warning = Message::Warning(warning);
+        self.failures.report(operand, warning, &self.report);
     }
 
     /// Notes that nothing of an operand is left to do.

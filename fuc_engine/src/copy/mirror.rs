@@ -25,9 +25,8 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::context::Context;
+use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
-use super::deletions::{Deletions, Use};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::look;
 use super::operand::ancestry;
@@ -58,7 +57,7 @@ pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
             if let Ok(dir) = opened {
                 let above = ancestry(dir.as_fd()).into_iter();
                 let above = above.map(|above| (above.file(), Use::Operand));
-                deletions.in_use.lock().extend(above);
+                lock(&deletions.in_use).extend(above);
             }
         }
     }
@@ -81,7 +80,7 @@ pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     }
     let note = |side, of| {
         let id = node.dir.slot(side).identity()?.file();
-        ctx.deletions.in_use.lock().insert(id, of)
+        lock(&ctx.deletions.in_use).insert(id, of)
     };
     let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
     if node.place.parent.is_none() && is_there {
@@ -101,8 +100,7 @@ pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
 pub(super) fn note_followed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) {
     let itself = sys::stat(entry.source_dir, entry.source_name, Symlinks::NoFollow);
     if itself.is_ok_and(|itself| FileId::of(&itself) != FileId::of(source)) {
-        let mut in_use = ctx.deletions.in_use.lock();
-        in_use.insert(FileId::of(source), Use::BehindLink);
+        lock(&ctx.deletions.in_use).insert(FileId::of(source), Use::BehindLink);
     }
 }
 
@@ -221,7 +219,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
 
     /// Returns `true` if what is in the dest was copied through a link.
     fn is_behind_link(&self) -> bool {
-        let in_use = self.ctx.deletions.in_use.lock();
+        let in_use = lock(&self.ctx.deletions.in_use);
         let dest = self.node.dir.slot(Side::Dest).identity();
         dest.and_then(|dest| in_use.get(&dest.file())) == Some(&Use::BehindLink)
     }
@@ -276,8 +274,9 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let is_spared = {
             let (in_use, has_met_one) =
                 (Arc::clone(&ctx.deletions.in_use), Arc::clone(&has_met_one));
-            move |id| {
-                let is_in_use = in_use.contains(id);
+            move |id: Result<FileId, Errno>| {
+                // What cannot be looked at may be in use.
+                let is_in_use = id.map_or(true, |id| lock(&in_use).contains_key(&id));
                 has_met_one.fetch_or(is_in_use, Relaxed);
                 is_in_use
             }

@@ -19,7 +19,6 @@
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `mirror` | deletes what sources do not have, and what is in the way |
 //! | `mirror/names` | which names of a dest its source does not have, also if they are spelled differently |
-//! | `deletions` | what may be deleted, and how much was |
 //! | `look` | the stats that decisions ask for; sources that are open |
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | errors about entries, and which is reported first |
@@ -73,7 +72,6 @@ mod changes;
 mod collisions;
 mod content;
 mod context;
-mod deletions;
 mod dest;
 mod diagnose;
 mod durability;

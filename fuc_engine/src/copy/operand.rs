@@ -4,8 +4,7 @@
 //! directories. Each call takes one component, relative to the directory before it. A symbolic link in place of a
 //! directory is followed only if the policy trusts its owner.
 
-use std::borrow::Cow;
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, OsString};
 use std::hash::BuildHasher;
 use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -76,31 +75,27 @@ impl<'a> Operands<'a> {
         own_backup: Option<PathBuf>,
         options: &CopyOp<'_>,
     ) -> Result<(), Error> {
-        let unusable = |path: &Path| {
-            let path = path.to_path_buf();
-            move |errno| Error::failed(Operation::Stat, path, errno)
+        let checked = |path: &Path| {
+            let unusable = |errno| Error::failed(Operation::Stat, path.into(), errno);
+            paths::to_c(path).map_err(unusable)
         };
-        let c_source = paths::to_c(source).map_err(unusable(source))?;
+        let c_source = checked(source)?;
         let source = c_source.to_bytes();
+        let c_dest;
         let name = match (self.dest, &own_backup) {
             (Dest::Exactly(path), None) | (_, Some(path)) => {
-                let unusable = |errno| unusable(path)(errno).at_dest();
-                Cow::Owned(
-                    paths::to_c(path)
-                        .map_err(unusable)?
-                        .into_c_string()
-                        .into_bytes(),
-                )
+                c_dest = checked(path).map_err(Error::at_dest)?;
+                c_dest.to_bytes()
             }
-            (Dest::Into(_), None) if options.parents => Cow::Borrowed(name_with_parents(source)),
-            (Dest::Into(_), None) => Cow::Borrowed(name_in_target(source)),
+            (Dest::Into(_), None) if options.parents => name_with_parents(source),
+            (Dest::Into(_), None) => name_in_target(source),
         };
         let start = self.text.len();
         self.text.extend_from_slice(c_source.to_bytes_with_nul());
-        let offset = match source.ends_with(&name) {
+        let offset = match source.ends_with(name) {
             true => source.len() - name.len(),
             false => {
-                self.text.extend_from_slice(&name);
+                self.text.extend_from_slice(name);
                 self.text.push(0);
                 source.len() + 1
             }
@@ -297,12 +292,6 @@ pub(super) fn ends(name: &[u8]) -> impl Iterator<Item = usize> {
     (0..name.len()).filter(is_end)
 }
 
-/// Returns the component that ends a part of a name.
-pub(super) fn last_component(part: &[u8]) -> CString {
-    let start = part.iter().rposition(|&byte| byte == b'/');
-    paths::c_string(&part[start.map_or(0, |slash| slash + 1)..])
-}
-
 /// Opens the directory that the last component of `name` is in. Calls `each` on the directories on the way below the target.
 pub(super) fn open_parent<'a>(
     policy: &Policy<'_>,
@@ -312,7 +301,7 @@ pub(super) fn open_parent<'a>(
 ) -> Result<OpenParent<'a>, Errno> {
     let mut dir = OpenParent::Target(target);
     for end in ends(name.to_bytes()) {
-        let component = last_component(&name.to_bytes()[..end]);
+        let component = paths::name_of(&name.to_bytes()[..end]);
         dir = OpenParent::Below(open_component(policy, dir.as_fd(), &component)?);
         each(dir.as_fd())?;
     }
@@ -378,12 +367,5 @@ mod tests {
     fn each_directory_on_the_way_ends_once() {
         assert_eq!(ends(b"a/./b//c").collect::<Vec<_>>(), [1, 3, 5]);
         assert_eq!(ends(b"a").count(), 0);
-    }
-
-    #[test]
-    fn a_component_begins_after_the_last_slash() {
-        for (part, component) in [(&b"a"[..], c"a"), (b"a/./b", c"b"), (b"a//b", c"b")] {
-            assert_eq!(&*last_component(part), component);
-        }
     }
 }

@@ -17,11 +17,11 @@ use super::changes::{DestPath, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::facts::Symlinks;
-use super::operand::{DestParent, OpenParent, ends, last_component, open_component};
+use super::operand::{DestParent, OpenParent, ends, open_component};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
-use crate::operand::{c_string, path_of};
+use crate::operand::{c_string, name_of, path_of};
 use crate::sys::{self, At, Fd, Identity, Inode, Stat};
 
 /// A directory on the way to the dest of an operand: the part up to `end` of that dest's name.
@@ -122,7 +122,7 @@ fn open_or_make(
     let dest = step.dest(ctx);
     let spot = Spot {
         dir: above,
-        name: &last_component(dest.to_bytes()),
+        name: &name_of(dest.to_bytes()),
         path: || step.path(ctx),
     };
     let origin = made.origins.get(&dest).copied();

@@ -13,7 +13,7 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
-use crate::failures::Failures;
+use crate::failures::{Failures, Message};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
@@ -148,7 +148,8 @@ impl RemoveContext<'_> {
 
     /// Reports a failure about a name.
     pub(super) fn fail(&self, name: Name<'_>, error: Error) {
-        self.failures.fail(name.operand, error, &self.report);
+        let failure = Message::Failure(error);
+        self.failures.report(name.operand, failure, &self.report);
     }
 
     /// Notes that nothing of an operand is left to do.

@@ -199,9 +199,9 @@ impl FilePart {
         Some(OwnRange {
             parent,
             file: FileRange {
-                source_name: (&*operand::name_of(source_name)).into(),
+                source_name: (&*operand::name_of(source_name.to_bytes())).into(),
                 source_inode: source.stat.st_ino,
-                dest_name: (&*operand::name_of(&dest.hidden_name)).into(),
+                dest_name: (&*operand::name_of(dest.hidden_name.to_bytes())).into(),
                 dest_inode: dest.inode,
                 is_operand: entry.node.is_none(),
             },
