@@ -277,7 +277,7 @@ impl Changes {
     /// Notes that a dest was removed, or would have been in a dry run.
     pub(super) fn vacated(&self, spot: Spot<'_, impl DestPath>) {
         if let Self::Planned(plan) = self {
-            plan.vacate(spot.with_path());
+            plan.note(spot.with_path(), None);
         }
     }
 

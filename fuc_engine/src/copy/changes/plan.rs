@@ -29,7 +29,7 @@ const MOST_LINKS: u32 = 40;
 
 /// A dest that would have been made.
 #[derive(Clone)]
-struct Made {
+pub(super) struct Made {
     stat: Stat,
     /// The target of a symbolic link, if it is known.
     target: Option<CString>,
@@ -71,7 +71,10 @@ impl Plan {
         let stand_in = sys::create_in_memory()?;
         let stat = sys::stat_directory(stand_in.as_fd())?;
         let mut names = (0..operands.len() as u32).map(|index| operands.dest_name(index));
-        let leads_up = |name: &CStr| name.to_bytes().split(|&byte| byte == b'/').any(is_dot_dot);
+        let leads_up = |name: &CStr| {
+            let mut components = operand::path_of(name).components();
+            components.any(|component| component == Component::ParentDir)
+        };
         let base = match names.any(leads_up) {
             true => {
                 Some(sys::open_path_directory(options.dest_dir, c".", Symlinks::Follow)?.into())
@@ -103,14 +106,6 @@ impl Plan {
         sys::stat_directory(dir).is_ok_and(|stat| stat.identity == self.new_directory)
     }
 
-    /// Returns the type of a dest that would have been made by now. It is known if a dest may be met a second time.
-    fn kind(&self, spot: &Spot<'_>) -> Option<FileType> {
-        match self.change(spot).flatten() {
-            Some(planned) => Some(sys::file_type(&planned.stat)),
-            None => self.is_new_itself(spot).then_some(FileType::Directory),
-        }
-    }
-
     /// Returns `true` for the name `.` of a new directory.
     fn is_new_itself(&self, spot: &Spot<'_>) -> bool {
         spot.name == c"." && self.is_new(spot.dir)
@@ -119,7 +114,7 @@ impl Plan {
     /// Returns the path, relative to the first value, of the directory that exists and has this new one.
     fn above_new(&self, spot: &Spot<'_>) -> Option<(impl AsFd, CString)> {
         let base = self.base.as_ref()?.borrow().ok()?;
-        let is_above = is_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir);
+        let is_above = spot.name == c".." && self.is_new(spot.dir);
         let key = is_above.then(|| self.key(&lock(&self.changes), &spot.path))?;
         let path = operand::to_c(&Path::new(".").join(key)).ok()?;
         Some((base, path.into()))
@@ -127,10 +122,12 @@ impl Plan {
 
     /// Opens a dest directory, or a dest that would be created. Returns `None` if that exists apart from the plan.
     pub(super) fn open(&self, spot: &Spot<'_>, origin: Origin) -> Option<Result<Fd, Errno>> {
-        match (origin, self.kind(spot)) {
-            (Origin::Created, _) | (_, Some(FileType::Directory)) => Some(self.stand_in()),
-            (_, Some(_)) => Some(Err(Errno::NOTDIR)),
-            (_, None) => {
+        let is_new = origin == Origin::Created || self.is_new_itself(spot);
+        match self.change(spot).flatten() {
+            _ if is_new => Some(self.stand_in()),
+            Some(made) if sys::is_directory(&made.stat) => Some(self.stand_in()),
+            Some(_) => Some(Err(Errno::NOTDIR)),
+            None => {
                 let (base, path) = self.above_new(spot)?;
                 Some(sys::open_path_directory(
                     base.as_fd(),
@@ -291,7 +288,6 @@ impl Plan {
         let seen = self.look(&old, Symlinks::NoFollow)?;
         match self.look(&new, Symlinks::NoFollow) {
             Ok(_) if replaces == Replaces::Nothing => return Err(Errno::EXIST),
-            Ok(stat) if sys::is_directory(&stat) => return Err(Errno::ISDIR),
             Ok(_) => self.check_removing(&new)?,
             Err(Errno::NOENT) => {}
             Err(errno) => return Err(errno),
@@ -345,12 +341,8 @@ impl Plan {
         changes.get(&self.key(&changes, &spot.path)).cloned()
     }
 
-    /// Notes that a dest would have been unlinked.
-    pub(super) fn vacate(&self, spot: Spot<'_>) {
-        self.note(spot, None);
-    }
-
-    fn note(&self, spot: Spot<'_>, now: Option<Made>) {
+    /// Notes what a dest would be by now. `None` if it would have been renamed or unlinked.
+    pub(super) fn note(&self, spot: Spot<'_>, now: Option<Made>) {
         let mut changes = lock(&self.changes);
         let key = self.key(&changes, &spot.path);
         changes.insert(key, now);
@@ -372,10 +364,6 @@ impl Plan {
         }
         key
     }
-}
-
-fn is_dot_dot(name: &[u8]) -> bool {
-    name == b".."
 }
 
 /// Returns `true` if the user may write to a file that would have been made.
