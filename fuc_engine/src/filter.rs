@@ -122,16 +122,6 @@ pub(crate) struct Above<'a> {
     pub(crate) directory: &'a dyn Location,
 }
 
-impl Above<'_> {
-    fn path(&self, name: Option<&CStr>) -> PathBuf {
-        self.directory.path(self.operand, name)
-    }
-
-    fn path_below_operand(&self, name: Option<&CStr>) -> PathBuf {
-        self.directory.path(Path::new(""), name)
-    }
-}
-
 /// An entry of a directory that a [`Filter`] decides about.
 pub struct Candidate<'a> {
     pub(crate) name: &'a CStr,
@@ -183,13 +173,15 @@ impl Candidate<'_> {
     /// Builds the path: that of the operand, and the names below it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.above.path(Some(self.name))
+        self.above
+            .directory
+            .path(self.above.operand, Some(self.name))
     }
 
     /// Builds the path relative to the operand.
     #[must_use]
     pub fn path_below_operand(&self) -> PathBuf {
-        self.above.path_below_operand(Some(self.name))
+        self.above.directory.path(Path::new(""), Some(self.name))
     }
 }
 
@@ -225,13 +217,13 @@ impl EnteredDirectory<'_> {
     /// Builds the path: that of the operand, and the names below it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.above.path(None)
+        self.above.directory.path(self.above.operand, None)
     }
 
     /// Builds the path relative to the operand. It is empty for the operand itself.
     #[must_use]
     pub fn path_below_operand(&self) -> PathBuf {
-        self.above.path_below_operand(None)
+        self.above.directory.path(Path::new(""), None)
     }
 }
 

@@ -158,16 +158,17 @@ pub(super) fn creation(
 /// Chooses the error if a dest file cannot be created or opened.
 pub(super) fn file_creation(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Failure {
     // The kernel reports EISDIR for each name with a trailing slash.
-    if errno == Errno::ISDIR {
-        return match look::at_dest(ctx, entry, Symlinks::Follow) {
+    let reason = match errno {
+        Errno::ISDIR => match look::at_dest(ctx, entry, Symlinks::Follow) {
             Ok(_) if ctx.treatment(entry).refuses_directories() => {
-                ctx.refused(entry, Refusal::DirectoryByNonDirectory)
+                return ctx.refused(entry, Refusal::DirectoryByNonDirectory);
             }
-            Ok(_) => ctx.making_failure(entry, Operation::CreateFile, errno),
-            Err(_) => creation(ctx, entry, Operation::CreateFile, Errno::NOTDIR),
-        };
-    }
-    creation(ctx, entry, Operation::CreateFile, errno)
+            Ok(_) => errno,
+            Err(_) => Errno::NOTDIR,
+        },
+        _ => errno,
+    };
+    creation(ctx, entry, Operation::CreateFile, reason)
 }
 
 /// Chooses the error if a link cannot be made instead of a copy.

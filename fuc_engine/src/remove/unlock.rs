@@ -25,6 +25,7 @@ use super::context::RemoveContext;
 use super::lock::Lock;
 use super::node::{Name, RemoveNode, RemovePlace};
 use crate::node::Side;
+use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Fd, FileId, Symlinks};
 
 /// A name is tried again at most this many times, because it may have a lock of each kind.
@@ -55,8 +56,7 @@ impl Unlocked {
     /// Returns the directory of a node about which nothing is left to do, if it was unlocked.
     #[inline(always)]
     pub(super) fn finished(context: &RemoveContext<'_>, node: &RemoveNode) -> Option<Self> {
-        context.unlocking.directories.get()?;
-        if context.unlocking.directories().is_empty() {
+        if lock(context.unlocking.directories.get()?).is_empty() {
             return None;
         }
         let dir = context.descriptors.pin(node, Side::Source, context).ok()?;
