@@ -76,7 +76,7 @@ pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
 const GROUP: u32 = 0o070;
 
 /// Finds out whether entries that are created in a directory inherit an ACL.
-pub(in crate::copy) fn inherited_in(dir: &Inode<'_>) -> DestAcl {
+pub(crate) fn inherited_in(dir: &Inode<'_>) -> DestAcl {
     match dir.xattr(DEFAULT_ACL) {
         Err(Failed(_)) => DestAcl::Absent,
         Ok(_) | Err(InodeError::NoWay) => DestAcl::Possible,

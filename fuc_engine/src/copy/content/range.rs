@@ -14,18 +14,18 @@ use super::{ContentError, Next, Piece, Progress, READ_PIECE_BYTES, SERVER_BUFFER
 use crate::sys;
 
 /// The copy of ranges of a file, one after the other.
-pub(in crate::copy) struct RangeCopy<'a> {
-    pub(in crate::copy) source: BorrowedFd<'a>,
-    pub(in crate::copy) dest: BorrowedFd<'a>,
+pub(crate) struct RangeCopy<'a> {
+    pub(crate) source: BorrowedFd<'a>,
+    pub(crate) dest: BorrowedFd<'a>,
     /// Says whether the holes of the source stay holes.
-    pub(in crate::copy) keeps_holes: bool,
+    pub(crate) keeps_holes: bool,
     /// The memory that content passes through. It may be empty at first.
-    pub(in crate::copy) buffer: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
 }
 
 /// The position at which a copy of a range has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::copy) enum RangeEnd {
+pub(crate) enum RangeEnd {
     /// It is the end of the range, or that of the source before.
     Content(u64),
     /// Other workers want a part of the rest.
@@ -38,7 +38,7 @@ impl RangeCopy<'_> {
     ///
     /// # Errors
     /// The dest holds some of the range.
-    pub(in crate::copy) fn run(
+    pub(crate) fn run(
         &mut self,
         range: Range<u64>,
         progress: Progress<'_>,

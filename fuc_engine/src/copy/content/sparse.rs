@@ -287,7 +287,7 @@ impl<'a> SparseWriter<'a> {
 }
 
 /// Extends a file to `end` by a hole. If that is refused, writes a zero at the end.
-pub(in crate::copy) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
+pub(crate) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
     let has_size = || sys::stat_open(file).is_ok_and(|stat| stat.st_size as u64 == end);
     // Some servers return success and extend nothing.
     match sys::set_size(file, end) {
@@ -298,7 +298,7 @@ pub(in crate::copy) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errn
 
 /// Returns `true` if content may be written behind the end of an empty dest of `size`, which some servers refuse. Writes
 /// the last byte to find out.
-pub(in crate::copy) fn takes_any_order(dest: BorrowedFd<'_>, size: u64) -> bool {
+pub(crate) fn takes_any_order(dest: BorrowedFd<'_>, size: u64) -> bool {
     Storage::of(dest) == Storage::Native
         || sys::write_all_at(dest, &[0], size.saturating_sub(1)).is_ok()
 }

@@ -46,16 +46,16 @@ use crate::sys::{self, At, Blocking, Fd, Inode, SharedFd, Stat};
 use crate::walk::OwnRange;
 
 /// A file of which parts are copied.
-pub(in crate::copy) struct DividedFile {
-    pub(in crate::copy) entry: StoredEntry,
+pub(crate) struct DividedFile {
+    pub(crate) entry: StoredEntry,
     /// The directory of the file. If that is an operand, the node stands for it only in what other engines get.
     parent: CopyNode,
-    pub(in crate::copy) source: SharedSource,
-    pub(in crate::copy) dest: DividedDest,
+    pub(crate) source: SharedSource,
+    pub(crate) dest: DividedDest,
 }
 
 /// The dest of such a file.
-pub(in crate::copy) struct DividedDest {
+pub(crate) struct DividedDest {
     fd: SharedFd,
     /// The name by which other engines reach the dest until it is complete.
     hidden_name: Box<CStr>,
@@ -71,7 +71,7 @@ pub(in crate::copy) struct DividedDest {
 }
 
 /// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
-pub(in crate::copy) struct Rest {
+pub(crate) struct Rest {
     parent: CopyNode,
     dest: DividedDest,
     from: u64,
@@ -79,7 +79,7 @@ pub(in crate::copy) struct Rest {
 
 /// Fills a dest that has a hidden name. Breaks with the rest of the content if other engines want a part of it.
 #[cold]
-pub(in crate::copy) fn fill<W: CopyWorker>(
+pub(crate) fn fill<W: CopyWorker>(
     filling: Filling<'_>,
     worker: &mut W,
 ) -> ControlFlow<Rest, Result<Filled, Failure>> {
@@ -146,7 +146,7 @@ fn parent_of(entry: &Entry<'_>) -> Result<CopyNode, Errno> {
 }
 
 /// A part of a file. The last one has no end, because the source may grow.
-pub(in crate::copy) struct FilePart {
+pub(crate) struct FilePart {
     file: Arc<DividedFile>,
     content: Range<u64>,
     /// `true` if another engine was not able to copy the part.
@@ -155,10 +155,10 @@ pub(in crate::copy) struct FilePart {
 
 impl FilePart {
     /// Descriptors that are open while parts of a file are queued.
-    pub(in crate::copy) const DESCRIPTORS: usize = 2;
+    pub(crate) const DESCRIPTORS: usize = 2;
 
     /// Makes a part of the rest of a file.
-    pub(in crate::copy) fn of_rest(entry: &Entry<'_>, source: OpenSource, rest: Rest) -> Self {
+    pub(crate) fn of_rest(entry: &Entry<'_>, source: OpenSource, rest: Rest) -> Self {
         Self {
             file: Arc::new(DividedFile {
                 entry: StoredEntry::of(entry),
@@ -172,7 +172,7 @@ impl FilePart {
     }
 
     /// Returns another part of the file.
-    pub(in crate::copy) fn with_content(&self, content: Range<u64>) -> Self {
+    pub(crate) fn with_content(&self, content: Range<u64>) -> Self {
         Self {
             file: Arc::clone(&self.file),
             content,
@@ -181,7 +181,7 @@ impl FilePart {
     }
 
     /// Returns the range, if another engine may copy it.
-    pub(in crate::copy) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
+    pub(crate) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
         let DividedFile {
             entry,
             parent,
@@ -210,7 +210,7 @@ impl FilePart {
     }
 
     /// Returns the part for this engine, because another one was not able to copy it.
-    pub(in crate::copy) fn kept_here(self) -> Self {
+    pub(crate) fn kept_here(self) -> Self {
         Self {
             stays: true,
             ..self
@@ -218,7 +218,7 @@ impl FilePart {
     }
 
     /// Copies the part. Gives halves of it to other workers by `give`. Returns the file if no other part of it is left.
-    pub(in crate::copy) fn copy<W: CopyWorker>(
+    pub(crate) fn copy<W: CopyWorker>(
         self,
         ctx: &Context<'_>,
         worker: &mut W,
@@ -261,7 +261,7 @@ impl FilePart {
     }
 
     /// Notes that the part was copied. Returns the file if no other part of it is left.
-    pub(in crate::copy) fn done(self) -> Option<DividedFile> {
+    pub(crate) fn done(self) -> Option<DividedFile> {
         Arc::into_inner(self.file)
     }
 }
@@ -325,7 +325,7 @@ impl Files<'_> {
 
 /// Copies a part of a file that another engine has divided. Gives halves of it to other workers by `give`, so that
 /// `content` ends earlier.
-pub(in crate::copy) fn copy_for_another_engine<W: CopyWorker>(
+pub(crate) fn copy_for_another_engine<W: CopyWorker>(
     ctx: &Context<'_>,
     parent: &CopyNode,
     range: &FileRange,
@@ -419,7 +419,7 @@ impl DividedDest {
 
     /// Completes the dest after all parts were copied. Removes it if the copy was cancelled. After an error, leaves the
     /// content that was moved before, as cp does.
-    pub(in crate::copy) fn finish(
+    pub(crate) fn finish(
         self,
         ctx: &Context<'_>,
         entry: &Entry<'_>,

@@ -57,7 +57,7 @@ struct Opened {
 ///
 /// If the source cannot be listed, reports that, and returns a node that is marked as incomplete. Gives the place back if
 /// the directory was not entered, with the error unless nothing needs to be copied.
-pub(in crate::copy) fn enter(
+pub(crate) fn enter(
     ctx: &Context<'_>,
     place: Place<CopyDir>,
     purpose: Purpose,
@@ -321,7 +321,7 @@ impl Entering<'_> {
 }
 
 /// Gives a directory its final mode and attributes, after its last entry.
-pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
+pub(crate) fn finish(ctx: &Context<'_>, node: &CopyNode) {
     if let Some(parent) = &node.place.parent {
         for side in [Side::Source, Side::Dest] {
             if node.state.returns_to(side) {
@@ -340,7 +340,7 @@ pub(in crate::copy) fn finish(ctx: &Context<'_>, node: &CopyNode) {
 
 /// Writes a complete directory to the disk, if the options say so.
 #[inline]
-pub(in crate::copy) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+pub(crate) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     match &ctx.durability {
         Some(durability) => sync_with(ctx, node, durability),
         None => Ok(()),

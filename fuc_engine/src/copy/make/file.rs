@@ -38,7 +38,7 @@ use crate::sys::{self, At, Blocking, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
-pub(in crate::copy) fn open_listed(
+pub(crate) fn open_listed(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
@@ -52,7 +52,7 @@ pub(in crate::copy) fn open_listed(
 }
 
 /// Opens a source that was just seen as a regular file.
-pub(in crate::copy) fn open_seen(
+pub(crate) fn open_seen(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
@@ -67,7 +67,7 @@ pub(in crate::copy) fn open_seen(
 
 /// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
 /// first, and removed if it is in the way.
-pub(in crate::copy) fn open_special(
+pub(crate) fn open_special(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     stat: &Stat,
@@ -115,7 +115,7 @@ fn open(
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
 /// or if its copy needs more than creation. Nothing was made in that case.
 #[inline(always)]
-pub(in crate::copy) fn try_copy_empty(
+pub(crate) fn try_copy_empty(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
@@ -141,7 +141,7 @@ pub(in crate::copy) fn try_copy_empty(
 }
 
 /// The result of filling a dest.
-pub(in crate::copy) enum Filled {
+pub(crate) enum Filled {
     /// The dest has all of its content.
     Complete {
         moved: Moved,
@@ -158,20 +158,20 @@ pub(in crate::copy) enum Filled {
 }
 
 /// A dest that is open and empty, and its source.
-pub(in crate::copy) struct Filling<'f> {
-    pub(in crate::copy) ctx: &'f Context<'f>,
-    pub(in crate::copy) entry: &'f Entry<'f>,
-    pub(in crate::copy) source: &'f OpenSource,
-    pub(in crate::copy) dest: OpenDest<'f>,
+pub(crate) struct Filling<'f> {
+    pub(crate) ctx: &'f Context<'f>,
+    pub(crate) entry: &'f Entry<'f>,
+    pub(crate) source: &'f OpenSource,
+    pub(crate) dest: OpenDest<'f>,
     /// Says whether the dest has got its SELinux context.
-    pub(in crate::copy) labelled: Result<(), AttributeError>,
+    pub(crate) labelled: Result<(), AttributeError>,
 }
 
 impl<'f> Filling<'f> {
     /// Prepares to fill a dest. It gets its SELinux context before there is content to read. If that cannot be set, the
     /// content is copied all the same.
     #[inline(always)]
-    pub(in crate::copy) fn new(
+    pub(crate) fn new(
         ctx: &'f Context<'f>,
         entry: &'f Entry<'f>,
         source: &'f OpenSource,
@@ -192,7 +192,7 @@ impl<'f> Filling<'f> {
 
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
-    pub(in crate::copy) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
+    pub(crate) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
         let Self { ctx, source, .. } = self;
         let options = ctx.policy.options;
         let moved = if options.attributes_only
@@ -247,7 +247,7 @@ impl<'f> Filling<'f> {
 
     /// Moves the content, and calls `after_piece` between the pieces.
     #[inline(always)]
-    pub(in crate::copy) fn move_content<W: CopyWorker>(
+    pub(crate) fn move_content<W: CopyWorker>(
         &self,
         worker: &mut W,
         mut after_piece: impl FnMut(&mut W, Piece) -> Next,
@@ -266,7 +266,7 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    pub(in crate::copy) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
+    pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let Self { ctx, entry, .. } = self;
         let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
         if let Some(durability) = &ctx.durability {
@@ -340,7 +340,7 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    pub(in crate::copy) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
+    pub(crate) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
         let Self {
             ctx, entry, dest, ..
         } = self;

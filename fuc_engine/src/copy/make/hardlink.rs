@@ -42,13 +42,13 @@ use crate::sys::{self, At, Stat};
 /// The first copy of a source. It holds an `Arc` of its node, but is not counted as a use of the node, so
 /// it does not delay the node's finish.
 #[derive(Clone)]
-pub(in crate::copy) struct FirstCopy {
+pub(crate) struct FirstCopy {
     /// `None` for an operand.
     node: Option<CopyNode>,
     name: Box<CStr>,
     operand: u32,
     /// The file that has the name.
-    pub(in crate::copy) itself: SeenFile,
+    pub(crate) itself: SeenFile,
     /// The file that was written, if the name is a symbolic link to it.
     behind_link: Option<Box<SeenFile>>,
 }
@@ -66,8 +66,8 @@ impl FirstCopy {
 
 /// A file as it was seen when it was complete.
 #[derive(Clone, Copy, Default)]
-pub(in crate::copy) struct SeenFile {
-    pub(in crate::copy) id: FileId,
+pub(crate) struct SeenFile {
+    pub(crate) id: FileId,
     /// `None` if the file was not seen under its name.
     fingerprint: Option<Fingerprint>,
 }
@@ -148,7 +148,7 @@ impl Known {
 }
 
 /// The next step for an entry, as [`LinkTable::claim`] decides.
-pub(in crate::copy) enum Claim {
+pub(crate) enum Claim {
     /// Make the first copy, and call [`complete`](LinkTable::complete).
     First,
     /// Nothing: the entry waits.
@@ -160,19 +160,19 @@ pub(in crate::copy) enum Claim {
 }
 
 #[derive(Default)]
-pub(in crate::copy) struct LinkTable(Mutex<HashMap<FileId, Known>>);
+pub(crate) struct LinkTable(Mutex<HashMap<FileId, Known>>);
 
 impl LinkTable {
     /// Returns how many sources are known.
     #[cfg(test)]
-    pub(in crate::copy) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         lock(&self.0).len()
     }
 
     /// Looks up a source. `other_names` is the number of its names besides this one, if each is
     /// met once. If it is known, the source is forgotten once that many further names were
     /// linked.
-    pub(in crate::copy) fn claim(
+    pub(crate) fn claim(
         &self,
         source: &Stat,
         entry: &Entry<'_>,
@@ -210,11 +210,7 @@ impl LinkTable {
 
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
     /// waited for it, which must claim again.
-    pub(in crate::copy) fn complete(
-        &self,
-        source: FileId,
-        first: Option<FirstCopy>,
-    ) -> Vec<StoredEntry> {
+    pub(crate) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<StoredEntry> {
         let mut map = lock(&self.0);
         let Slot::Occupied(mut slot) = map.entry(source) else {
             return Vec::new();
@@ -234,7 +230,7 @@ impl LinkTable {
 /// file that has the name if the copy was not written through a descriptor.
 ///
 /// If the name does not lead to the file that was written, [`link`] reports that.
-pub(in crate::copy) fn find_copy(
+pub(crate) fn find_copy(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     written: Option<FileId>,
@@ -267,7 +263,7 @@ pub(in crate::copy) fn find_copy(
 /// The link is checked after it was made, and before it replaces a dest, because another process may have put another
 /// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
 /// that the check fails for a good link too. There, the first copy is opened and checked before.
-pub(in crate::copy) fn link(
+pub(crate) fn link(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,

@@ -23,7 +23,7 @@ use crate::sys::{self, CWD, Stat};
 use crate::walk::{self, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
-pub(in crate::copy) enum CopyTask {
+pub(crate) enum CopyTask {
     Operands(Operands),
     Large(Box<LargeFile>),
     /// Copy a part of a file of which other workers copy other parts.
@@ -53,7 +53,7 @@ impl OwnTask<CopyDir> for CopyTask {
 }
 
 /// Operands to begin, in order.
-pub(in crate::copy) struct Operands {
+pub(crate) struct Operands {
     range: Range<u32>,
     /// `true` if no other task is queued or running.
     is_alone: bool,
