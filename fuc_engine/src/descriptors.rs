@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 
 use rustix::io::Errno;
@@ -92,29 +92,29 @@ impl<D: Dir> Descriptors<D> {
 
     /// Returns `true` if the number of open directories is so large that some may be evicted soon.
     pub(crate) fn are_short(&self) -> bool {
-        self.open.load(Ordering::Relaxed) > self.resident.load(Ordering::Relaxed)
+        self.open.load(Relaxed) > self.resident.load(Relaxed)
     }
 
     /// Returns `true` if a waiting task may keep `count` descriptors, until
     /// [`take_back`](Self::take_back). They cannot be evicted, so only few are lent.
     pub(crate) fn lend(&self, count: usize) -> bool {
-        if self.budget.load(Ordering::Relaxed) == INITIAL_BUDGET {
-            self.set_budget(self.open.load(Ordering::Relaxed));
+        if self.budget.load(Relaxed) == INITIAL_BUDGET {
+            self.set_budget(self.open.load(Relaxed));
         }
-        let most = (self.budget.load(Ordering::Relaxed) / 4).min(MAX_LENT);
-        let lent = self.lent.fetch_add(count, Ordering::Relaxed);
+        let most = (self.budget.load(Relaxed) / 4).min(MAX_LENT);
+        let lent = self.lent.fetch_add(count, Relaxed);
         if lent + count > most {
-            self.lent.fetch_sub(count, Ordering::Relaxed);
+            self.lent.fetch_sub(count, Relaxed);
             return false;
         }
-        self.open.fetch_add(count, Ordering::Relaxed);
+        self.open.fetch_add(count, Relaxed);
         true
     }
 
     /// Counts `count` lent descriptors as closed.
     pub(crate) fn take_back(&self, count: usize) {
-        self.lent.fetch_sub(count, Ordering::Relaxed);
-        self.open.fetch_sub(count, Ordering::Relaxed);
+        self.lent.fetch_sub(count, Relaxed);
+        self.open.fetch_sub(count, Relaxed);
     }
 
     /// Runs `open`. If the process is out of descriptors, evicts a directory and tries again.
@@ -148,8 +148,8 @@ impl<D: Dir> Descriptors<D> {
     /// `None` if another worker has reopened the directory first.
     fn install<'n>(&self, node: &'n Arc<Node<D>>, side: Side, fd: Fd) -> Option<Pinned<'n>> {
         let pin = node.dir.slot(side).install(fd).ok()?;
-        let open = self.open.fetch_add(1, Ordering::Relaxed) + 1;
-        if open > self.resident.load(Ordering::Relaxed) {
+        let open = self.open.fetch_add(1, Relaxed) + 1;
+        if open > self.resident.load(Relaxed) {
             self.register(node, side, open);
         }
         Some(pin)
@@ -164,10 +164,10 @@ impl<D: Dir> Descriptors<D> {
     /// Lists a directory as evictable, and evicts others if too many are open.
     #[cold]
     fn register(&self, node: &Arc<Node<D>>, side: Side, open: usize) {
-        let budget = self.budget.load(Ordering::Relaxed);
+        let budget = self.budget.load(Relaxed);
         if budget == INITIAL_BUDGET {
             self.set_budget(open);
-            if open <= self.resident.load(Ordering::Relaxed) {
+            if open <= self.resident.load(Relaxed) {
                 return;
             }
         }
@@ -175,14 +175,14 @@ impl<D: Dir> Descriptors<D> {
         evictable.push_back((Arc::clone(node), side));
         // The entries of closed directories keep nodes in memory. Sweep them when they
         // may be the majority.
-        let live = open.saturating_sub(self.resident.load(Ordering::Relaxed));
+        let live = open.saturating_sub(self.resident.load(Relaxed));
         if evictable.len() > 64 + 2 * live {
             evictable.retain(|(node, side)| node.dir.slot(*side).is_open());
         }
         drop(evictable);
         // This evicts more than one directory if descriptors have been lent.
-        let budget = self.budget.load(Ordering::Relaxed);
-        while self.open.load(Ordering::Relaxed) > budget && self.evict_oldest() {}
+        let budget = self.budget.load(Relaxed);
+        while self.open.load(Relaxed) > budget && self.evict_oldest() {}
     }
 
     /// Sets the budget by the limit on open files.
@@ -200,8 +200,8 @@ impl<D: Dir> Descriptors<D> {
         } else {
             budget / 2
         };
-        self.resident.store(resident, Ordering::Relaxed);
-        self.budget.store(budget, Ordering::Relaxed);
+        self.resident.store(resident, Relaxed);
+        self.budget.store(budget, Relaxed);
     }
 
     /// Closes the oldest evictable directory that no worker uses. Returns `true` if
@@ -214,7 +214,7 @@ impl<D: Dir> Descriptors<D> {
             };
             let slot = node.dir.slot(side);
             if slot.evict() {
-                self.open.fetch_sub(1, Ordering::Relaxed);
+                self.open.fetch_sub(1, Relaxed);
                 return true;
             }
             if slot.is_open() {
@@ -228,7 +228,7 @@ impl<D: Dir> Descriptors<D> {
     #[inline(always)]
     pub(crate) fn close(&self, node: &Node<D>, side: Side) {
         if node.dir.slot(side).close() {
-            self.open.fetch_sub(1, Ordering::Relaxed);
+            self.open.fetch_sub(1, Relaxed);
         }
     }
 

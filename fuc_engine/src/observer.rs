@@ -4,7 +4,7 @@
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
@@ -258,13 +258,13 @@ impl Counts {
     #[must_use]
     pub fn entries(&self) -> u64 {
         // Relaxed, like all accesses: the counters publish nothing but themselves.
-        self.entries.load(Ordering::Relaxed)
+        self.entries.load(Relaxed)
     }
 
     /// Returns the number of bytes so far, as in [`Summary::bytes`]. A removal has 0 until it ends.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
+        self.bytes.load(Relaxed)
     }
 
     /// Returns a measure of the work so far: one for each entry, and one for each 16 KiB. It includes sources that
@@ -274,7 +274,7 @@ impl Counts {
     /// [`CopyOp::count`](crate::CopyOp::count).
     #[must_use]
     pub fn work(&self) -> u64 {
-        let skipped = self.skipped_work.load(Ordering::Relaxed);
+        let skipped = self.skipped_work.load(Relaxed);
         self.entries() + self.bytes() / BYTES_PER_WORK + skipped
     }
 
@@ -283,7 +283,7 @@ impl Counts {
     ///
     /// The first call returns `None`. Each call asks the workers for the answer of the next one.
     pub fn directory(&self) -> Option<PathBuf> {
-        self.wants_directory.store(true, Ordering::Relaxed);
+        self.wants_directory.store(true, Relaxed);
         lock(&self.directory).clone()
     }
 
@@ -292,28 +292,26 @@ impl Counts {
     pub fn add_shared(&self, entries: u64, bytes: u64, work: u64) {
         self.add(entries, bytes);
         let skipped = work.saturating_sub(entries + bytes / BYTES_PER_WORK);
-        self.skipped_work.fetch_add(skipped, Ordering::Relaxed);
+        self.skipped_work.fetch_add(skipped, Relaxed);
     }
 
     pub(crate) fn add(&self, entries: u64, bytes: u64) {
-        self.entries.fetch_add(entries, Ordering::Relaxed);
+        self.entries.fetch_add(entries, Relaxed);
         if bytes > 0 {
-            self.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.bytes.fetch_add(bytes, Relaxed);
         }
     }
 
     pub(crate) fn add_skipped(&self, bytes: u64) {
         let work = 1 + bytes / BYTES_PER_WORK;
-        self.skipped_work.fetch_add(work, Ordering::Relaxed);
+        self.skipped_work.fetch_add(work, Relaxed);
     }
 
     /// Writes the path that `directory` returns, if a reader has asked for one.
     #[inline]
     pub(crate) fn offer_directory(&self, directory: impl FnOnce() -> PathBuf) {
         // Only one of the workers that see the request answers it.
-        if self.wants_directory.load(Ordering::Relaxed)
-            && self.wants_directory.swap(false, Ordering::Relaxed)
-        {
+        if self.wants_directory.load(Relaxed) && self.wants_directory.swap(false, Relaxed) {
             let path = directory();
             *lock(&self.directory) = Some(path);
         }

@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::fs::FileType;
 
@@ -324,7 +324,7 @@ impl Mark {
     }
 
     fn bits(&self) -> u32 {
-        self.0.load(Ordering::Relaxed)
+        self.0.load(Relaxed)
     }
 
     /// Returns the part of the mark that another engine needs for the entries of the directory.
@@ -349,12 +349,12 @@ impl Mark {
 
     /// Notes that the entries of another directory were copied to the dest before.
     pub(super) fn note_merged(&self) {
-        self.0.fetch_and(!Self::CREATED, Ordering::Relaxed);
+        self.0.fetch_and(!Self::CREATED, Relaxed);
     }
 
     /// Notes that an entry has failed, or is not copied for another reason than the filter.
     pub(super) fn note_incomplete(&self) {
-        self.0.fetch_or(Self::INCOMPLETE, Ordering::Relaxed);
+        self.0.fetch_or(Self::INCOMPLETE, Relaxed);
     }
 
     pub(super) fn is_incomplete(&self) -> bool {

@@ -73,7 +73,7 @@ fn three_workers_with_a_budget_of_one() {
     let open = nodes.iter().filter(|node| node.dir.0.is_open());
     assert_eq!(
         open.count(),
-        descriptors.open.load(Ordering::Relaxed),
+        descriptors.open.load(Relaxed),
         "the open directories are miscounted"
     );
     for node in &nodes {

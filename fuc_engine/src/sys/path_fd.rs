@@ -15,7 +15,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
 use rustix::io::Errno;
@@ -119,14 +119,14 @@ impl PathFd<'_> {
         missing: &MissingCalls,
     ) -> Result<O::Output, InodeError> {
         let path = proc_path(self.fd);
-        if !missing.proc.load(Ordering::Relaxed) {
+        if !missing.proc.load(Relaxed) {
             match op.by_path(&path) {
                 // The descriptor is open, so /proc is missing. The look excludes the filesystems,
                 // such as FUSE and NFS, that return this for an inode that was removed.
                 Err(Errno::NOENT | Errno::NOTDIR)
                     if stat(CWD, &path, Symlinks::NoFollow).is_err() =>
                 {
-                    missing.proc.store(true, Ordering::Relaxed);
+                    missing.proc.store(true, Relaxed);
                 }
                 // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
                 Err(Errno::ACCESS) => {}
@@ -161,7 +161,7 @@ impl MissingCalls {
         call: Call,
         attempt: impl FnMut() -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        if is_missing.load(Ordering::Relaxed) {
+        if is_missing.load(Relaxed) {
             return Err(Errno::NOSYS);
         }
         match retry_on_intr(attempt) {
@@ -170,7 +170,7 @@ impl MissingCalls {
             Err(Errno::PERM) if !call.is_available() => {}
             done => return done,
         }
-        is_missing.store(true, Ordering::Relaxed);
+        is_missing.store(true, Relaxed);
         Err(Errno::NOSYS)
     }
 }

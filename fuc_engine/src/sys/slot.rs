@@ -11,7 +11,7 @@
 //! this directory for as long as the `Pinned` lives.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, RawFd};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
 use rustix::io::Errno;
 
@@ -71,14 +71,14 @@ impl DirSlot {
     /// Records the directory's identity. Without this, an eviction asks the kernel for it.
     pub(crate) fn record(&self, identity: Identity) {
         // Relaxed: the Release of `install` or `evict` publishes it.
-        self.inode.store(identity.inode, Ordering::Relaxed);
+        self.inode.store(identity.inode, Relaxed);
         self.device_and_birth
-            .store(identity.device_and_birth, Ordering::Relaxed);
+            .store(identity.device_and_birth, Relaxed);
     }
 
     pub(crate) fn identity(&self) -> Option<Identity> {
-        let inode = self.inode.load(Ordering::Relaxed);
-        let device_and_birth = self.device_and_birth.load(Ordering::Relaxed);
+        let inode = self.inode.load(Relaxed);
+        let device_and_birth = self.device_and_birth.load(Relaxed);
         (inode != UNKNOWN).then_some(Identity {
             inode,
             device_and_birth,
@@ -86,14 +86,14 @@ impl DirSlot {
     }
 
     fn load(&self) -> SlotState {
-        SlotState(self.state.load(Ordering::Relaxed))
+        SlotState(self.state.load(Relaxed))
     }
 
     /// Empties the slot if its state is `state`. Returns `true` if it was.
     fn clear(&self, state: SlotState, success: Ordering) -> bool {
         let SlotState(empty) = SlotState::EMPTY;
         self.state
-            .compare_exchange(state.0, empty, success, Ordering::Relaxed)
+            .compare_exchange(state.0, empty, success, Relaxed)
             .is_ok()
     }
 
@@ -110,7 +110,7 @@ impl DirSlot {
         // Release: publishes the descriptor, its table and the identity to the Acquire of `try_pin`.
         match self
             .state
-            .compare_exchange(empty, state.0, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(empty, state.0, Release, Relaxed)
         {
             Ok(_) => Ok(Pinned::new(Pin(self), fd.into_raw_fd())),
             Err(_) => {
@@ -153,7 +153,7 @@ impl DirSlot {
     fn add_pin(&self, may_pin: impl Fn(SlotState) -> bool) -> Option<SlotState> {
         // Acquire: pairs with the Release of `install`, which published the descriptor,
         // and with that of `evict`, which published the identity.
-        let order = Ordering::Acquire;
+        let order = Acquire;
         let mut old = self.state.load(order);
         while may_pin(SlotState(old)) {
             match self.state.compare_exchange(old, old + 1, order, order) {
@@ -183,7 +183,7 @@ impl DirSlot {
         // Acquire: pairs with the Release of each unpin, so the calls on the descriptor happen before
         // it is closed. Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot
         // empty also finds the identity.
-        if !self.clear(alone, Ordering::AcqRel) {
+        if !self.clear(alone, AcqRel) {
             return false;
         }
         // The exchange took the descriptor out of the slot that owned it, while the only pin was that of
@@ -206,7 +206,7 @@ impl DirSlot {
             }
             // Acquire: pairs with the Release of each unpin, as in `evict`. There is nothing to
             // publish: the identity is published by `install`, or by an earlier `evict`.
-            if state.pins() == 0 && self.clear(state, Ordering::Acquire) {
+            if state.pins() == 0 && self.clear(state, Acquire) {
                 // As in `evict`: the descriptor was taken out of the slot while unpinned.
                 state.table().close(state.descriptor());
                 return true;
@@ -231,7 +231,7 @@ impl Drop for Pin<'_> {
     fn drop(&mut self) {
         // Release: pairs with the Acquire in `evict` and `close`, so the calls on the descriptor happen
         // before it is closed.
-        self.0.state.fetch_sub(1, Ordering::Release);
+        self.0.state.fetch_sub(1, Release);
     }
 }
 

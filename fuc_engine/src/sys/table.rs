@@ -17,7 +17,8 @@ use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FileType, fstat};
@@ -102,14 +103,14 @@ impl Table {
             let State {
                 users, references, ..
             } = table.state();
-            users.load(Ordering::Acquire) == 0 && references.load(Ordering::Acquire) == 0
+            users.load(Acquire) == 0 && references.load(Acquire) == 0
         };
         let table = (1..TABLES).map(Self).find(is_free)?;
         let state = table.state();
         // The last user may have been a thread that was being started. Then descriptors may have been left to the table.
         lock(&state.orphans).clear();
-        state.has_orphans.store(false, Ordering::Relaxed);
-        state.users.store(1, Ordering::Relaxed);
+        state.has_orphans.store(false, Relaxed);
+        state.users.store(1, Relaxed);
         Some(table)
     }
 
@@ -118,7 +119,7 @@ impl Table {
     pub(super) fn retain(self) {
         if self != Self::OF_PROCESS {
             // Relaxed: the calling thread uses the table, so it is not free.
-            self.state().references.fetch_add(1, Ordering::Relaxed);
+            self.state().references.fetch_add(1, Relaxed);
         }
     }
 
@@ -127,7 +128,7 @@ impl Table {
     pub(super) fn release(self) {
         if self != Self::OF_PROCESS {
             // Release: pairs with the Acquire of `claim`.
-            self.state().references.fetch_sub(1, Ordering::Release);
+            self.state().references.fetch_sub(1, Release);
         }
     }
 
@@ -139,7 +140,7 @@ impl Table {
     pub(super) fn import(self, fd: RawFd) -> Result<OwnedFd, Errno> {
         let thread = match self {
             Self::OF_PROCESS => Some(getpid()),
-            _ => Pid::from_raw(self.state().thread.load(Ordering::Relaxed)),
+            _ => Pid::from_raw(self.state().thread.load(Relaxed)),
         };
         copy_from(thread.ok_or(Errno::SRCH)?, fd)
     }
@@ -163,11 +164,11 @@ impl Table {
         let mut orphans = lock(&state.orphans);
         // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
         // that is left while an `InheritedTable` ends.
-        let is_gone = self != Self::OF_PROCESS && state.users.load(Ordering::Relaxed) == 0;
+        let is_gone = self != Self::OF_PROCESS && state.users.load(Relaxed) == 0;
         if !is_gone {
             orphans.push(fd);
             // Relaxed: the lock publishes the descriptor. A user that looks too early looks again later.
-            state.has_orphans.store(true, Ordering::Relaxed);
+            state.has_orphans.store(true, Relaxed);
         }
         drop(orphans);
         self.release();
@@ -177,7 +178,7 @@ impl Table {
     fn close_orphans(self) {
         let state = self.state();
         let mut orphans = lock(&state.orphans);
-        state.has_orphans.store(false, Ordering::Relaxed);
+        state.has_orphans.store(false, Relaxed);
         let left = std::mem::take(&mut *orphans);
         // Closing may wait for a server, which must not happen under the lock.
         drop(orphans);
@@ -195,7 +196,7 @@ impl Table {
         // Under the lock, so that no descriptor is left to a table without users.
         let orphans = lock(&state.orphans);
         // Release: pairs with the Acquire of `claim`.
-        let was_last = state.users.fetch_sub(1, Ordering::Release) == 1;
+        let was_last = state.users.fetch_sub(1, Release) == 1;
         drop(orphans);
         if was_last && self != Self::OF_PROCESS {
             unshare::close_from(FIRST);
@@ -237,7 +238,7 @@ fn can_import() -> bool {
 #[inline]
 pub(crate) fn close_orphans() {
     let table = Table::current();
-    if table.state().has_orphans.load(Ordering::Relaxed) {
+    if table.state().has_orphans.load(Relaxed) {
         table.close_orphans();
     }
 }
@@ -284,7 +285,7 @@ impl InheritedTable {
     pub(crate) fn of_this_thread() -> Self {
         let table = Table::current();
         // Relaxed: the calling thread uses the table, so it is not free.
-        table.state().users.fetch_add(1, Ordering::Relaxed);
+        table.state().users.fetch_add(1, Relaxed);
         Self(table)
     }
 
@@ -316,13 +317,13 @@ impl InheritedTable {
         };
         if unshare::unshare_descriptors_below(COPIED).is_err() {
             // Relaxed: nothing has used the table.
-            table.state().users.store(0, Ordering::Relaxed);
+            table.state().users.store(0, Relaxed);
             return self.keep();
         }
         close_copies(kept);
         let thread = gettid().as_raw_nonzero().get();
         // Relaxed: whatever hands a descriptor of this table to another thread publishes it.
-        table.state().thread.store(thread, Ordering::Relaxed);
+        table.state().thread.store(thread, Relaxed);
         CURRENT.set(table);
         TableUse(table)
     }
@@ -331,7 +332,7 @@ impl InheritedTable {
 impl Drop for InheritedTable {
     fn drop(&mut self) {
         // Release: pairs with the Acquire of `claim`.
-        self.0.state().users.fetch_sub(1, Ordering::Release);
+        self.0.state().users.fetch_sub(1, Release);
     }
 }
 

@@ -27,7 +27,7 @@ fn without(features: impl IntoIterator<Item = Feature>) -> MissingCalls {
             Xattrat => &missing.xattrat,
             Proc => &missing.proc,
         };
-        flag.store(true, Ordering::Relaxed);
+        flag.store(true, Relaxed);
     }
     missing
 }
