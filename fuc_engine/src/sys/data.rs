@@ -4,13 +4,13 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{Advice, FallocateFlags, SeekFrom};
+use rustix::fs::{self, Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::interrupted::retry_on_intr;
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::ftruncate(file, bytes))
+    retry_on_intr(|| fs::ftruncate(file, bytes))
 }
 
 /// Makes a hole of a range. On a filesystem that cannot do this, the blocks stay.
@@ -20,13 +20,13 @@ pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
     if !range.is_empty() {
         let bytes = range.end - range.start;
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let _ = retry_on_intr(|| rustix::fs::fallocate(file, flags, range.start, bytes));
+        let _ = retry_on_intr(|| fs::fallocate(file, flags, range.start, bytes));
     }
 }
 
 /// Writes the content and the attributes of a file to the disk.
 pub(crate) fn sync_file(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::fsync(file))
+    retry_on_intr(|| fs::fsync(file))
 }
 
 /// Writes the entries and the attributes of a directory to the disk. Some network filesystems cannot
@@ -41,23 +41,23 @@ pub(crate) fn sync_directory(dir: BorrowedFd<'_>) -> Result<(), Errno> {
 /// Writes everything on the filesystem of an open file to the disk. Reports errors since the file was
 /// opened.
 pub(crate) fn sync_filesystem(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::syncfs(file))
+    retry_on_intr(|| fs::syncfs(file))
 }
 
 pub(crate) fn seek(file: BorrowedFd<'_>, to: SeekFrom) -> Result<u64, Errno> {
-    retry_on_intr(|| rustix::fs::seek(file, to))
+    retry_on_intr(|| fs::seek(file, to))
 }
 
 /// Asks the kernel to read a part of a file into the page cache. Returns at once. If the kernel cannot do that, a later
 /// read is slower.
 pub(crate) fn read_ahead(file: BorrowedFd<'_>, start: u64, bytes: u64) {
-    let _ = rustix::fs::fadvise(file, start, NonZeroU64::new(bytes), Advice::WillNeed);
+    let _ = fs::fadvise(file, start, NonZeroU64::new(bytes), Advice::WillNeed);
 }
 
 /// Drops a part of a file from the page cache, from the start. The kernel keeps what is not written to the disk yet, and
 /// what other processes have mapped.
 pub(crate) fn drop_cache(file: BorrowedFd<'_>, bytes: Option<NonZeroU64>) {
-    let _ = rustix::fs::fadvise(file, 0, bytes, Advice::DontNeed);
+    let _ = fs::fadvise(file, 0, bytes, Advice::DontNeed);
 }
 
 /// Says how much of a file is on the disk when a call returns.
@@ -90,7 +90,7 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, extent: WriteBack) -> Result<(), 
 
 /// Makes `dest` share all blocks of `source`.
 pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::ioctl_ficlone(dest, source))
+    retry_on_intr(|| fs::ioctl_ficlone(dest, source))
 }
 
 /// Copies up to `bytes` bytes inside the kernel to the offset of `dest` and returns how many; 0 at the end of the source.
@@ -102,7 +102,7 @@ pub(crate) fn copy_range(
 ) -> Result<usize, Errno> {
     retry_on_intr(|| {
         let offset = source_offset.as_deref_mut();
-        rustix::fs::copy_file_range(source, offset, dest, None, bytes)
+        fs::copy_file_range(source, offset, dest, None, bytes)
     })
 }
 

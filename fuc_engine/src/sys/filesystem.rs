@@ -7,6 +7,7 @@ use linux_raw_sys::general::{
     EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FUSE_SUPER_MAGIC, NFS_SUPER_MAGIC, SMB_SUPER_MAGIC,
     SMB2_SUPER_MAGIC, TMPFS_MAGIC, V9FS_MAGIC, XFS_SUPER_MAGIC,
 };
+use rustix::fs;
 use rustix::io::Errno;
 
 use SecondWorker::{Pays, SeldomPays, Unknown};
@@ -138,7 +139,7 @@ impl Filesystem {
 
     /// Returns the filesystem that `file` is on.
     pub(crate) fn of(file: BorrowedFd<'_>) -> Self {
-        let Ok(stat) = rustix::fs::fstatfs(file) else {
+        let Ok(stat) = fs::fstatfs(file) else {
             return Self {
                 syncs_all: false,
                 ..Self::OTHER
@@ -186,13 +187,13 @@ pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
 
 /// Returns the largest number of bytes of a name in this directory.
 pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
-    rustix::fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
+    fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)
 }
 
 /// Returns how many bytes this process can still write to the filesystem of `file`. Returns `None`
 /// if the filesystem does not say, or has no limit.
 pub(crate) fn free_bytes(file: BorrowedFd<'_>) -> Option<u64> {
-    let stat = rustix::fs::fstatvfs(file).ok()?;
+    let stat = fs::fstatvfs(file).ok()?;
     if stat.f_blocks == 0 || stat.f_frsize == 0 {
         return None;
     }

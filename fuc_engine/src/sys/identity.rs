@@ -78,11 +78,6 @@ impl Identity {
     }
 }
 
-/// Returns the identity of a file whose time of birth is unknown.
-pub(crate) fn identity(stat: &Stat) -> Identity {
-    Identity::new(FileId::of(stat), None)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,12 +3,10 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Stat, Timespec, Timestamps, Uid};
+use rustix::fs::{self, AtFlags, Gid, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
-use super::fd::Fd;
 use super::interrupted::retry_on_intr;
-use super::open::At;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
 use super::stat::{FileTime, stat_open, times};
 use super::xattr::Xattr;
@@ -19,12 +17,6 @@ pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
     /// A descriptor that only names the inode. Most calls refuse it; [`PathFd`] has other ways.
     PathOnly(PathFd<'a>),
-}
-
-/// Opens a file of any type for its attributes only, which neither waits nor has side effects.
-pub(crate) fn open_path_only(at: &At<'_>) -> Result<Fd, Errno> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC | at.symlinks.open_flag();
-    retry_on_intr(|| fs::openat(at.dir, at.name, flags, Mode::empty())).map(Fd::from)
 }
 
 impl<'a> Inode<'a> {

@@ -27,7 +27,6 @@
 //! | `interrupted` | repeats calls that a signal has interrupted |
 //! | `protection` | attributes and subvolumes that prevent a removal |
 //! | `raw` | system calls by number |
-//! | `unshare` | calls on a whole descriptor table |
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `groups` | the allocation groups of XFS |
 //! | `process` | facts about this process |
@@ -55,7 +54,6 @@ mod raw;
 mod slot;
 mod stat;
 mod table;
-mod unshare;
 mod xattr;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
@@ -68,7 +66,7 @@ pub(crate) use fd::{Borrowed, Fd, SharedFd};
 pub(crate) use filesystem::*;
 pub(crate) use groups::AllocationGroups;
 pub(crate) use identity::{FileId, Identity, device_of};
-pub(crate) use inode::{Inode, open_path_only};
+pub(crate) use inode::Inode;
 pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};
 pub(crate) use names::*;
 pub(crate) use open::*;

@@ -3,7 +3,9 @@
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{AtFlags, CWD, Dev, FileType, Mode, RenameFlags, linkat, renameat, renameat_with};
+use rustix::fs::{
+    self, AtFlags, CWD, Dev, FileType, Mode, RenameFlags, linkat, renameat, renameat_with,
+};
 use rustix::io::Errno;
 
 use super::interrupted::retry_on_intr;
@@ -11,15 +13,15 @@ use super::open::{At, Symlinks, proc_path};
 use super::stat::stat;
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::unlinkat(dir, name, AtFlags::empty()))
+    retry_on_intr(|| fs::unlinkat(dir, name, AtFlags::empty()))
 }
 
 pub(crate) fn remove_directory(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::unlinkat(dir, name, AtFlags::REMOVEDIR))
+    retry_on_intr(|| fs::unlinkat(dir, name, AtFlags::REMOVEDIR))
 }
 
 pub(crate) fn create_directory(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::mkdirat(dir, name, Mode::from_raw_mode(mode)))
+    retry_on_intr(|| fs::mkdirat(dir, name, Mode::from_raw_mode(mode)))
 }
 
 /// Creates an empty file, FIFO, socket or device node; `mode` includes the type.
@@ -31,11 +33,11 @@ pub(crate) fn create_node(
 ) -> Result<(), Errno> {
     let kind = FileType::from_raw_mode(mode);
     let mode = Mode::from_raw_mode(mode & 0o7777);
-    retry_on_intr(|| rustix::fs::mknodat(dir, name, kind, mode, device))
+    retry_on_intr(|| fs::mknodat(dir, name, kind, mode, device))
 }
 
 pub(crate) fn create_symlink(target: &CStr, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    retry_on_intr(|| rustix::fs::symlinkat(target, dir, name))
+    retry_on_intr(|| fs::symlinkat(target, dir, name))
 }
 
 /// Gives an existing file, found by its directory and name, one more name.

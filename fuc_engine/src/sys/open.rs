@@ -4,7 +4,9 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
-use rustix::fs::{AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
+use rustix::fs::{
+    self, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat,
+};
 use rustix::io::Errno;
 
 use super::fd::Fd;
@@ -89,7 +91,7 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
 /// the first attempt, too.
 #[cold]
 fn open_leased(at: At<'_>, flags: OFlags) -> Result<Fd, Errno> {
-    let held = open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)?;
+    let held = open_path(at)?;
     if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
         return Err(Errno::AGAIN);
     }
@@ -125,9 +127,9 @@ pub(crate) fn open_directory_noatime(
     }
 }
 
-/// Opens a file only to look at it, which needs no permission to read it.
-pub(crate) fn open_path(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Fd, Errno> {
-    open(dir, name, OFlags::PATH | symlinks.open_flag(), 0)
+/// Opens a file of any type only to name it. That needs no permission to read it, does not wait, and has no side effects.
+pub(crate) fn open_path(at: At<'_>) -> Result<Fd, Errno> {
+    open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)
 }
 
 /// Opens a directory as a starting point only, which needs no permission to read it.
@@ -220,7 +222,7 @@ pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
         Uncached::Dropped => {
             let file = open_file(at, flags, Blocking::OnlyForLease)?;
             // If these fail, the kernel does not let the file be read from the disk.
-            let _ = retry_on_intr(|| rustix::fs::fdatasync(&file));
+            let _ = retry_on_intr(|| fs::fdatasync(&file));
             super::drop_cache(file.as_fd(), None);
             Ok(file)
         }
@@ -229,8 +231,8 @@ pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
 
 /// Makes reads and writes wait, for a file that was opened without waiting.
 pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    let flags = rustix::fs::fcntl_getfl(file)?;
-    rustix::fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
+    let flags = fs::fcntl_getfl(file)?;
+    fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
 }
 
 /// Returns a second descriptor of the same open file or directory; both share one position in it.

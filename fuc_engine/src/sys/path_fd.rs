@@ -98,7 +98,7 @@ impl PathFd<'_> {
 
     fn set_mode_with(&self, mode: u32, missing: &MissingCalls) -> Result<(), Errno> {
         let call = || raw::fchmodat2(self.fd, mode);
-        match missing.unless_missing(&missing.fchmodat2, Call::FCHMODAT2, call) {
+        match unless_missing(&missing.fchmodat2, Call::FCHMODAT2, call) {
             Err(Errno::NOSYS) => match self.apply_with(SetMode(mode), missing) {
                 Err(InodeError::NoWay) => Err(Errno::NOSYS),
                 Err(InodeError::Failed(errno)) => Err(errno),
@@ -153,26 +153,23 @@ impl PathFd<'_> {
     }
 }
 
-impl MissingCalls {
-    /// Does `call`, or returns `ENOSYS` if this machine lacks it.
-    pub(super) fn unless_missing<T>(
-        &self,
-        is_missing: &AtomicBool,
-        call: Call,
-        attempt: impl FnMut() -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        if is_missing.load(Relaxed) {
-            return Err(Errno::NOSYS);
-        }
-        match retry_on_intr(attempt) {
-            Err(Errno::NOSYS) => {}
-            // A sandbox that does not know the call may return this; otherwise it is about the inode.
-            Err(Errno::PERM) if !call.is_available() => {}
-            done => return done,
-        }
-        is_missing.store(true, Relaxed);
-        Err(Errno::NOSYS)
+/// Does `call` by `attempt`, or returns `ENOSYS` if this machine lacks it.
+pub(super) fn unless_missing<T>(
+    is_missing: &AtomicBool,
+    call: Call,
+    attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    if is_missing.load(Relaxed) {
+        return Err(Errno::NOSYS);
     }
+    match retry_on_intr(attempt) {
+        Err(Errno::NOSYS) => {}
+        // A sandbox that does not know the call may return this; otherwise it is about the inode.
+        Err(Errno::PERM) if !call.is_available() => {}
+        done => return done,
+    }
+    is_missing.store(true, Relaxed);
+    Err(Errno::NOSYS)
 }
 
 pub(super) struct SetMode(pub(super) u32);

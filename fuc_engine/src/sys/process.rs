@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
-use rustix::thread::{UnshareFlags, unshare_unsafe};
+use rustix::rand::{GetRandomFlags, getrandom};
+use rustix::thread::{SecureComputingMode, UnshareFlags, secure_computing_mode, unshare_unsafe};
 
 /// The resources that all threads of this process have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +56,11 @@ pub(crate) fn usage() -> Usage {
     }
 }
 
+/// Returns `true` if a sandbox filters the system calls of this thread, or if that is not known.
+pub(super) fn has_seccomp() -> bool {
+    secure_computing_mode() != Ok(SecureComputingMode::Disabled)
+}
+
 pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
@@ -73,13 +79,9 @@ pub(crate) fn random_at_start() -> u128 {
 /// Returns random bytes, others each time.
 pub(crate) fn random() -> Result<u128, Errno> {
     let mut bytes = [0_u8; 16];
-    // SAFETY: `getrandom` writes at most this many bytes, which the array has.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     // So few bytes come at once or not at all.
-    match usize::try_from(got) {
-        Ok(16) => Ok(u128::from_ne_bytes(bytes)),
-        _ => Err(Errno::NOSYS),
-    }
+    getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u128::from_ne_bytes(bytes))
 }
 
 /// Returns how many bytes of memory the cgroup of this process may use. Returns `None` if it has no

@@ -9,7 +9,7 @@
 
 use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-use super::unshare;
+use super::process::has_seccomp;
 
 /// The processor of a thread that starts another one.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,7 @@ impl StarterProcessor {
     /// Returns the processor on which the calling thread runs now. Returns `None` in a sandbox, because it may end the
     /// process for an unusual call.
     pub(crate) fn of_this_thread() -> Option<Self> {
-        (!unshare::has_seccomp()).then(|| Self(sched_getcpu()))
+        (!has_seccomp()).then(|| Self(sched_getcpu()))
     }
 
     /// Moves the calling thread to another processor if it runs on this one and may use others. Afterwards it may use

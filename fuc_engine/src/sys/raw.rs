@@ -1,7 +1,7 @@
 //! System calls by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use libc::syscall;
 use linux_raw_sys::general::{
@@ -63,6 +63,28 @@ pub(super) fn sync_file_range(file: BorrowedFd<'_>, flags: c_uint) -> Result<(),
     // SAFETY: the descriptor is open, and the call gets no memory.
     let returned = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) };
     result(returned.into()).map(drop)
+}
+
+/// Gives the calling thread a private descriptor table, with copies of the descriptors below `end`.
+pub(super) fn unshare_descriptors_below(end: RawFd) -> Result<(), Errno> {
+    const CLOSE_RANGE_UNSHARE: c_uint = 1 << 1;
+    let (first, last) = (end as c_uint, c_uint::MAX);
+    // SAFETY: nothing is closed in the table that was shared. Numbers below `end` mean the same as before.
+    let returned = unsafe { syscall(libc::SYS_close_range, first, last, CLOSE_RANGE_UNSHARE) };
+    result(returned).map(drop)
+}
+
+/// Closes the descriptors from `first` on, which must not be used afterwards.
+pub(super) fn close_from(first: RawFd) {
+    // SAFETY: as the caller promises. The call cannot fail.
+    let _ = unsafe { syscall(libc::SYS_close_range, first as c_uint, c_uint::MAX, 0) };
+}
+
+/// Returns how the file of a descriptor was opened, or `None` if the number is not that of an open descriptor.
+pub(super) fn status_flags(number: RawFd) -> Option<c_int> {
+    // SAFETY: the call takes no pointers and changes nothing.
+    let flags = unsafe { libc::fcntl(number, libc::F_GETFL) };
+    (flags != -1).then_some(flags)
 }
 
 /// Replaces the content of `buffer` by directory entries, as many as its capacity has room for.

@@ -4,12 +4,12 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{
-    Access, AtFlags, Dev, FileType, Stat, Statx, StatxFlags, StatxTimestamp, accessat,
+    self, Access, AtFlags, Dev, FileType, Stat, Statx, StatxFlags, StatxTimestamp, accessat,
 };
 use rustix::io::Errno;
 
 use super::filesystem::keeps_identities;
-use super::identity::{FileId, Identity, identity};
+use super::identity::{FileId, Identity};
 use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks};
 
@@ -57,7 +57,7 @@ fn stat_directory_with(
         }
         Err(stat) => {
             let found = DirStat {
-                identity: identity(&stat),
+                identity: Identity::new(FileId::of(&stat), None),
                 mode: stat.st_mode,
             };
             Ok((found, times(&stat)[0]))
@@ -75,7 +75,7 @@ fn statx(
     flags: AtFlags,
     wanted: StatxFlags,
 ) -> Result<Result<Statx, Stat>, Errno> {
-    match retry_on_intr(|| rustix::fs::statx(dir, name, flags, wanted)) {
+    match retry_on_intr(|| fs::statx(dir, name, flags, wanted)) {
         Err(Errno::NOSYS | Errno::PERM) if name.is_empty() => stat_open(dir).map(Err),
         Err(Errno::NOSYS | Errno::PERM) => stat(dir, name, Symlinks::NoFollow).map(Err),
         found => found.map(Ok),
@@ -83,7 +83,7 @@ fn statx(
 }
 
 fn device(stat: &Statx) -> Dev {
-    rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor)
+    fs::makedev(stat.stx_dev_major, stat.stx_dev_minor)
 }
 
 fn file_time(time: StatxTimestamp) -> FileTime {
@@ -127,11 +127,11 @@ impl Mount {
 }
 
 pub(crate) fn stat(dir: BorrowedFd<'_>, name: &CStr, symlinks: Symlinks) -> Result<Stat, Errno> {
-    retry_on_intr(|| rustix::fs::statat(dir, name, symlinks.at_flag()))
+    retry_on_intr(|| fs::statat(dir, name, symlinks.at_flag()))
 }
 
 pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
-    retry_on_intr(|| rustix::fs::fstat(&file))
+    retry_on_intr(|| fs::fstat(&file))
 }
 
 /// Returns the size and the time of modification of an open file, and takes them from no cache of the kernel.
@@ -157,7 +157,7 @@ pub(crate) fn is_directory(stat: &Stat) -> bool {
 }
 
 pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Errno> {
-    retry_on_intr(|| rustix::fs::readlinkat(dir, name, Vec::new()))
+    retry_on_intr(|| fs::readlinkat(dir, name, Vec::new()))
 }
 
 /// Returns `true` if this process may write to `name`, as the kernel decides by mode, ACLs and mount options.
@@ -169,16 +169,12 @@ pub(crate) fn may_write(
     name: &CStr,
     symlinks: Symlinks,
 ) -> Result<bool, Errno> {
-    may_write_by(symlinks, |flags| {
-        accessat(dir, name, Access::WRITE_OK, flags)
-    })
-}
-
-fn may_write_by(
-    symlinks: Symlinks,
-    access: impl FnMut(AtFlags) -> Result<(), Errno>,
-) -> Result<bool, Errno> {
-    match check_access_by(symlinks, access) {
+    let at = At {
+        dir,
+        name,
+        symlinks,
+    };
+    match check_access(at, Access::WRITE_OK) {
         Ok(()) => Ok(true),
         Err(Errno::ACCESS) => Ok(false),
         Err(errno) => Err(errno),
@@ -287,8 +283,8 @@ mod tests {
     }
 
     /// Answers `first` to the call that knows flags, `second` to the older one.
-    fn may_write_where(first: Result<(), Errno>, second: Result<(), Errno>) -> Result<bool, Errno> {
-        may_write_by(Symlinks::NoFollow, |flags| match flags.is_empty() {
+    fn check_where(first: Result<(), Errno>, second: Result<(), Errno>) -> Result<(), Errno> {
+        check_access_by(Symlinks::NoFollow, |flags| match flags.is_empty() {
             false => first,
             true => second,
         })
@@ -297,27 +293,21 @@ mod tests {
     #[test]
     fn a_call_that_is_missing_or_refused_by_a_sandbox_falls_back_on_the_older_one() {
         for refused in [Errno::NOSYS, Errno::PERM] {
-            assert_eq!(may_write_where(Err(refused), Ok(())), Ok(true));
-            let denied = Err(Errno::ACCESS);
-            assert_eq!(may_write_where(Err(refused), denied), Ok(false));
             // The older call returns EPERM for an immutable file.
-            let immutable = Err(Errno::PERM);
-            assert_eq!(may_write_where(Err(refused), immutable), Err(Errno::PERM));
+            for answer in [Ok(()), Err(Errno::ACCESS), Err(Errno::PERM)] {
+                assert_eq!(check_where(Err(refused), answer), answer);
+            }
         }
     }
 
     #[test]
     fn the_answer_of_the_newer_call_is_final() {
-        for (answer, expected) in [
-            (Ok(()), Ok(true)),
-            (Err(Errno::ACCESS), Ok(false)),
-            (Err(Errno::ROFS), Err(Errno::ROFS)),
-        ] {
-            let found = may_write_by(Symlinks::Follow, |flags| {
+        for answer in [Ok(()), Err(Errno::ACCESS), Err(Errno::ROFS)] {
+            let found = check_access_by(Symlinks::Follow, |flags| {
                 assert_eq!(flags, AtFlags::EACCESS);
                 answer
             });
-            assert_eq!(found, expected);
+            assert_eq!(found, answer);
         }
     }
 

@@ -14,7 +14,6 @@
 //! thread when no thread uses it, and no [`SharedFd`](super::SharedFd) or [`DirSlot`](super::DirSlot) refers to it.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::c_int;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -27,7 +26,8 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pid
 use rustix::thread::gettid;
 
 use super::filesystem::Storage;
-use super::unshare;
+use super::process::has_seccomp;
+use super::raw;
 use crate::sync::lock;
 
 /// The most tables. Further threads share the table of the thread that has started them.
@@ -199,7 +199,7 @@ impl Table {
         let was_last = state.users.fetch_sub(1, Release) == 1;
         drop(orphans);
         if was_last && self != Self::OF_PROCESS {
-            unshare::close_from(FIRST);
+            raw::close_from(FIRST);
         }
     }
 }
@@ -225,7 +225,7 @@ fn can_import() -> bool {
     static CAN_IMPORT: OnceLock<bool> = OnceLock::new();
     *CAN_IMPORT.get_or_init(|| {
         // A sandbox may end the process because of an unusual call.
-        if unshare::has_seccomp() {
+        if has_seccomp() {
             return false;
         }
         let copied = pidfd_open(gettid(), THREAD)
@@ -303,10 +303,7 @@ impl InheritedTable {
     /// The thread must end after the result is dropped.
     pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> TableUse {
         let output = [std::io::stdout().as_raw_fd(), std::io::stderr().as_raw_fd()];
-        let may_write = |number| {
-            let flags = unshare::status_flags(number);
-            flags.is_some_and(|flags| may_write_when_closed(number, flags))
-        };
+        let may_write = |number| may_write_when_closed(number) == Some(true);
         let is_possible = kept.iter().all(|fd| fd.as_raw_fd() < COPIED)
             && can_import()
             // The end of the thread closes its copies of them.
@@ -315,7 +312,7 @@ impl InheritedTable {
         let Some(table) = claimed else {
             return self.keep();
         };
-        if unshare::unshare_descriptors_below(COPIED).is_err() {
+        if raw::unshare_descriptors_below(COPIED).is_err() {
             // Relaxed: nothing has used the table.
             table.state().users.store(0, Relaxed);
             return self.keep();
@@ -343,10 +340,7 @@ impl Drop for InheritedTable {
 fn close_copies(kept: &[BorrowedFd<'_>]) {
     let is_kept = |number: RawFd| kept.iter().any(|fd| fd.as_raw_fd() == number);
     for number in FIRST..COPIED {
-        let Some(flags) = unshare::status_flags(number) else {
-            continue;
-        };
-        if !is_kept(number) && !may_write_when_closed(number, flags) {
+        if !is_kept(number) && may_write_when_closed(number) == Some(false) {
             // SAFETY: the copy is open, and nothing else knows of it.
             drop(unsafe { OwnedFd::from_raw_fd(number) });
         }
@@ -354,16 +348,19 @@ fn close_copies(kept: &[BorrowedFd<'_>]) {
 }
 
 /// Returns `true` if closing a copy of an open descriptor may write to a file, on a filesystem that writes when files
-/// are closed. The owner of the original would not see an error of that. `flags` are those of its file.
-fn may_write_when_closed(number: RawFd, flags: c_int) -> bool {
+/// are closed. The owner of the original would not see an error of that. Returns `None` if the number is not that of an
+/// open descriptor.
+fn may_write_when_closed(number: RawFd) -> Option<bool> {
+    let flags = raw::status_flags(number)?;
     // The filesystem is not asked about other files, because its server may not answer.
     if flags & libc::O_PATH != 0 || flags & libc::O_ACCMODE == libc::O_RDONLY {
-        return false;
+        return Some(false);
     }
     // SAFETY: the descriptor is open, and not closed by another thread.
     let fd = unsafe { BorrowedFd::borrow_raw(number) };
     let file_type = fstat(fd).map(|stat| FileType::from_raw_mode(stat.st_mode));
-    matches!(file_type, Ok(FileType::RegularFile) | Err(_)) && Storage::of(fd) != Storage::Native
+    let may_be_file = matches!(file_type, Ok(FileType::RegularFile) | Err(_));
+    Some(may_be_file && Storage::of(fd) != Storage::Native)
 }
 
 /// The use of a table by the calling thread. It ends when this is dropped.

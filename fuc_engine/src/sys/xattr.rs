@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::interrupted::retry_on_intr;
 use super::open::At;
-use super::path_fd::{InodeError, InodeOp, MissingCalls};
+use super::path_fd::{InodeError, InodeOp, MissingCalls, unless_missing};
 use super::raw::{self, Call};
 
 /// A call on extended attributes.
@@ -79,7 +79,7 @@ impl InodeOp for Xattr<'_> {
 
     fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
         let call = self.call();
-        match missing.unless_missing(&missing.xattrat, call, || self.at(at)) {
+        match unless_missing(&missing.xattrat, call, || self.at(at)) {
             Err(Errno::NOSYS) => Err(InodeError::NoWay),
             done => Ok(done?),
         }

@@ -167,8 +167,13 @@ fn decide<'e, V: Visitor>(
     entry: Entry<'e>,
 ) -> Option<Entry<'e>> {
     let open = |symlinks| {
-        let descriptors = visitor.descriptors();
-        descriptors.making_room(|| sys::open_path(dir, entry.name, symlinks))
+        let name = entry.name;
+        let at = At {
+            dir,
+            name,
+            symlinks,
+        };
+        visitor.descriptors().making_room(|| sys::open_path(at))
     };
     let verdict = filter.verdict(&Candidate {
         name: entry.name,

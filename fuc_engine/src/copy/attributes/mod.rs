@@ -376,7 +376,7 @@ pub(super) struct PathOnly<'a> {
 
 impl<'a> PathOnly<'a> {
     pub(super) fn find(at: At<'a>) -> Result<Self, Errno> {
-        let fd = sys::open_path_only(&at)?;
+        let fd = sys::open_path(at)?;
         let stat = sys::stat_open(&fd)?;
         let at = Some(at);
         Ok(Self { fd, stat, at })
@@ -459,7 +459,7 @@ pub(super) fn transfer(
 
 /// Gives the symbolic link at `dest`, which was made instead of a copy, the times of its source.
 pub(super) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
-    let link = sys::open_path_only(&dest)?;
+    let link = sys::open_path(dest)?;
     let inode = Inode::PathOnly(PathFd {
         fd: link.as_fd(),
         at: Some(dest),

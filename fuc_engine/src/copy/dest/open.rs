@@ -213,7 +213,7 @@ impl<'c> Opening<'c, '_> {
             return Ok(None);
         }
         // The file that is checked is the one that is opened.
-        let held = ctx.descriptors.making_room(|| sys::open_path_only(&dest));
+        let held = ctx.descriptors.making_room(|| sys::open_path(dest));
         let seen = held.and_then(|held| Ok((sys::stat_open(&held)?, held)));
         let Some((present, held)) = seen.ok().filter(|(seen, _)| sys::is_regular(seen)) else {
             return Ok(None);

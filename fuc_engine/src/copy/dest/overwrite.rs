@@ -207,7 +207,7 @@ fn probe_times(
     wanted: FileTime,
 ) -> Result<Option<StoredTimes>, InodeError> {
     let stored = sys::modified(dest);
-    let held = ctx.descriptors.making_room(|| sys::open_path_only(&at))?;
+    let held = ctx.descriptors.making_room(|| sys::open_path(at))?;
     let (fd, at) = (held.as_fd(), Some(at));
     let inode = Inode::PathOnly(PathFd { fd, at });
     let seen = inode.stat()?;

@@ -302,9 +302,7 @@ fn link_checked(
     file: SeenFile,
     name: &CStr,
 ) -> Result<(), Errno> {
-    let held = ctx
-        .descriptors
-        .making_room(|| sys::open_path_only(&first))?;
+    let held = ctx.descriptors.making_room(|| sys::open_path(first))?;
     let stat = sys::stat_open(&held)?;
     let is_same_file = FileId::of(&stat) == file.id
         || file.resembles(&stat) && !sys::keeps_identities(held.as_fd());

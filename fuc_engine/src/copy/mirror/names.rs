@@ -14,7 +14,7 @@ use crate::error::{Error, Operation};
 use crate::filter::{Above, Candidate, Verdict};
 use crate::hashing::HashSet;
 use crate::node::Side;
-use crate::sys::{self, Entry as Listed, Listing};
+use crate::sys::{self, At, Entry as Listed, Listing};
 use crate::walk;
 
 /// A name that is found in a dest, but not listed there, with the id of what it leads to.
@@ -186,7 +186,12 @@ impl Mirror<'_, '_> {
         let Some(filter) = self.ctx.settings.filter_of(self.node) else {
             return true;
         };
-        let open = || sys::open_path(self.dest, name, Symlinks::NoFollow);
+        let at = At {
+            dir: self.dest,
+            name,
+            symlinks: Symlinks::NoFollow,
+        };
+        let open = || sys::open_path(at);
         let verdict = filter.verdict(&Candidate {
             name,
             kind,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::sys::open_path_only;
+use crate::sys::open_path;
 use crate::sys::xattr::Xattr;
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
@@ -39,7 +39,7 @@ fn with_path_fd(path: &Path, test: impl FnOnce(PathFd<'_>)) {
         name: &name,
         symlinks: Symlinks::NoFollow,
     };
-    let fd = open_path_only(&at).unwrap();
+    let fd = open_path(at).unwrap();
     let (fd, at) = (fd.as_fd(), Some(at));
     test(PathFd { fd, at });
 }
@@ -185,7 +185,7 @@ fn denied() -> Result<(), Errno> {
 #[test]
 fn a_call_that_a_sandbox_refuses_is_missing() {
     let missing = without([]);
-    let refused = missing.unless_missing(&missing.xattrat, Call::UNKNOWN, denied);
+    let refused = unless_missing(&missing.xattrat, Call::UNKNOWN, denied);
     assert_eq!(refused, Err(Errno::NOSYS));
     assert!(missing.xattrat.into_inner());
 }
@@ -203,7 +203,7 @@ fn a_call_that_is_refused_for_this_inode_is_not_missing() {
         Call::REMOVEXATTRAT,
     ] {
         let missing = without([]);
-        let refused = missing.unless_missing(&missing.xattrat, call, denied);
+        let refused = unless_missing(&missing.xattrat, call, denied);
         assert_eq!(refused, Err(Errno::PERM));
         assert!(!missing.xattrat.into_inner());
     }

@@ -23,8 +23,7 @@ fn with_private_table<T: Send>(
             let _table = inherited.replace(permit, kept);
             let is_private = Table::current() != Table::OF_PROCESS;
             if !is_private {
-                let are_impossible =
-                    pidfd_open(gettid(), THREAD).is_err() || unshare::has_seccomp();
+                let are_impossible = pidfd_open(gettid(), THREAD).is_err() || has_seccomp();
                 assert!(are_impossible, "the table is not private");
                 println!("SKIP: the kernel is older than 6.9, or a sandbox forbids private tables");
             }
