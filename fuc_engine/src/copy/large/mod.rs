@@ -35,7 +35,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::{Mutex, OnceLock};
 
 use rustix::io::Errno;
@@ -224,7 +224,7 @@ impl Room {
         let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno else {
             return;
         };
-        let Some(device) = in_dest_directory(entry, device) else {
+        let Some((_, device)) = dest_directory(entry) else {
             return;
         };
         let full = &mut lock(&self.lane).full;
@@ -238,8 +238,8 @@ impl Room {
         if lock(&self.lane).full.is_empty() {
             return None;
         }
-        let (device, free) =
-            in_dest_directory(entry, |dir| Some((device(dir)?, sys::free_bytes(dir))))?;
+        let (dir, device) = dest_directory(entry)?;
+        let free = sys::free_bytes(dir.as_fd());
         // The old content makes room when it is truncated or unlinked.
         let old = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::Follow);
         let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
@@ -264,17 +264,11 @@ fn bytes_on_disk(stat: &Stat) -> u64 {
     (stat.st_size as u64).min((stat.st_blocks as u64).saturating_mul(512))
 }
 
-fn device(dir: BorrowedFd<'_>) -> Option<Device> {
-    let stat = sys::stat(dir, c".", Symlinks::NoFollow);
-    stat.ok().map(|stat| stat.st_dev)
-}
-
-/// Calls `ask` with the directory of the dest. Returns `None` if that cannot be opened.
-fn in_dest_directory<T>(
-    entry: &Entry<'_>,
-    ask: impl FnOnce(BorrowedFd<'_>) -> Option<T>,
-) -> Option<T> {
-    ask(open_directory(entry, Side::Dest).ok()?.as_fd())
+/// Opens the directory of the dest. Returns it with its device number, or `None` if that fails.
+fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
+    let dir = open_directory(entry, Side::Dest).ok()?;
+    let device = sys::stat_open(&dir).ok()?.st_dev;
+    Some((dir, device))
 }
 
 /// Opens the directory that one side of an entry is in.

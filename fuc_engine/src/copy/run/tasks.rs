@@ -69,15 +69,6 @@ impl Operands {
     }
 }
 
-/// The operands that are left after a portion was begun.
-enum Remaining {
-    Nothing,
-    /// They may be begun at once.
-    Next(Range<u32>),
-    /// They must wait until all other tasks are done.
-    WhenDone(Range<u32>),
-}
-
 /// Copies operands that are not directories, and queues the directories.
 ///
 /// If a source contains the target, its listing would include the copies of other operands. So
@@ -89,27 +80,23 @@ pub(super) fn begin_operands<'a>(
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     let left = worker.in_order(|worker| begin_portion(run, &operands, worker));
-    let task = |operands| Task::Own(CopyTask::Operands(operands));
-    match left {
-        Remaining::Nothing => {}
-        Remaining::Next(range) => {
-            let is_alone = false;
-            worker.push(task(Operands { range, is_alone }), When::AfterOwn);
-        }
-        Remaining::WhenDone(range) => worker.push(task(Operands::alone(range)), When::Done),
+    if let Some((operands, when)) = left {
+        worker.push(Task::Own(CopyTask::Operands(operands)), when);
     }
 }
 
+/// Returns the operands that are left, and when they may be begun.
 fn begin_portion<'a>(
     run: &CopyRun<'a>,
     operands: &Operands,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Remaining {
+) -> Option<(Operands, When)> {
     let ctx = &run.ctx;
     let (portion, rest) = operand::portion(operands.range.clone());
+    let when_done = |first| Some((Operands::alone(first..operands.range.end), When::Done));
     for index in portion {
         if ctx.report.must_stop() {
-            return Remaining::Nothing;
+            return None;
         }
         ctx.report.publish(&mut worker.scratch.tally);
         let parent = match make_parents(run, index) {
@@ -132,7 +119,7 @@ fn begin_portion<'a>(
         let contains_target = contains_target(run, &stat);
         let is_alone = operands.is_alone && index == operands.range.start;
         if contains_target && !is_alone {
-            return Remaining::WhenDone(index..operands.range.end);
+            return when_done(index);
         }
         let copy = &mut EntryCopy {
             run,
@@ -141,13 +128,13 @@ fn begin_portion<'a>(
         };
         let begun = begin_one(copy, &stat);
         // The names of later operands are compared with the dest of a divided file, which has no name yet.
-        let must_be_done = contains_target || matches!(begun, Ok(Begun::Divided));
+        let must_be_done = contains_target || matches!(begun, Ok(Processed::QueuedLarge));
         match begun {
-            Ok(Begun::Queued | Begun::Divided) => {}
-            Ok(Begun::Finished) => ctx.finish_operand(index),
+            Ok(Processed::Queued | Processed::QueuedLarge) => {}
+            Ok(Processed::Handled | Processed::NotCopied) => ctx.finish_operand(index),
             // An earlier operand that is not finished may still make the target of the link.
             Err(failure) if failure.stage == Stage::AtDanglingDest && index > 0 && !is_alone => {
-                return Remaining::WhenDone(index..operands.range.end);
+                return when_done(index);
             }
             Err(failure) => {
                 ctx.report_failure(&entry, failure);
@@ -155,10 +142,11 @@ fn begin_portion<'a>(
             }
         }
         if must_be_done && index + 1 < operands.range.end {
-            return Remaining::WhenDone(index + 1..operands.range.end);
+            return when_done(index + 1);
         }
     }
-    rest.map_or(Remaining::Nothing, Remaining::Next)
+    let is_alone = false;
+    rest.map(|range| (Operands { range, is_alone }, When::AfterOwn))
 }
 
 /// Opens the directory that the dest of an operand is in. Makes the directories on the way to
@@ -184,16 +172,7 @@ fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
     above.iter().any(|directory| directory.file() == source)
 }
 
-/// Says whether an operand is finished.
-enum Begun {
-    Finished,
-    /// It is a directory, for which a task was queued.
-    Queued,
-    /// It is a file, of which a task copies the rest.
-    Divided,
-}
-
-fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begun, Failure> {
+fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
     let ctx = &run.ctx;
     let is_directory = sys::is_directory(source);
@@ -202,7 +181,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begu
     }
     if let Err(warning) = run.used.note_source(ctx, entry, source) {
         ctx.warn(entry.operand, warning);
-        return Ok(Begun::Finished);
+        return Ok(Processed::NotCopied);
     }
     if is_directory {
         run.used.check_directory_dest(ctx, entry)?;
@@ -213,7 +192,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begu
         };
         let purpose = Purpose::Process { pass: 0 };
         copy.worker.push(Task::Enter { place, purpose }, When::Next);
-        return Ok(Begun::Queued);
+        return Ok(Processed::Queued);
     }
     let processed = if ctx.has_rules(entry) {
         copy.decide(source)?
@@ -221,12 +200,10 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Begu
         run.used.check_dest(ctx, entry, source)?;
         copy.make_known(source)?
     };
-    match processed {
-        Processed::QueuedLarge => return Ok(Begun::Divided),
-        Processed::Handled => run.used.note(ctx, entry.operand, None),
-        Processed::Queued | Processed::NotCopied => {}
+    if processed == Processed::Handled {
+        run.used.note(ctx, entry.operand, None);
     }
-    Ok(Begun::Finished)
+    Ok(processed)
 }
 
 /// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
