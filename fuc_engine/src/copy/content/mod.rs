@@ -164,7 +164,7 @@ impl OpenSource {
 }
 
 /// Returns `true` if a file may have holes.
-pub(super) fn has_holes(stat: &Stat) -> bool {
+fn has_holes(stat: &Stat) -> bool {
     let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
     // As in cp, a last block that is incomplete does not count. A small file can be stored
     // without blocks.
@@ -233,9 +233,10 @@ impl<'a> ContentCopy<'a> {
     /// # Errors
     /// `dest` holds the bytes already written.
     pub(super) fn run(mut self) -> Result<Moved, ContentError> {
-        self.method.offload = match self.options.lets_kernel_copy() {
-            true => Mechanism::NotNeeded,
-            false => Mechanism::Avoided,
+        (self.method.offload, self.method.reflink) = match self.options.lets_kernel_copy() {
+            // `copy_file_range` may share blocks without saying so.
+            true => (Mechanism::NotNeeded, Mechanism::Unknown),
+            false => (Mechanism::Avoided, Mechanism::Avoided),
         };
         if let Rung::NotHere = self.try_clone()? {
             if self.options.sparse == Sparse::Always && self.dest.is_file {
@@ -297,11 +298,6 @@ impl<'a> ContentCopy<'a> {
         let is_worth_it = self.options.lets_kernel_copy()
             && self.source.reports_true_size()
             && self.source.size() >= CLONE_FROM;
-        self.method.reflink = match self.options.lets_kernel_copy() {
-            // `copy_file_range` may share blocks without saying so.
-            true => Mechanism::Unknown,
-            false => Mechanism::Avoided,
-        };
         if !is_asked_for && !is_worth_it {
             return Ok(Rung::NotHere);
         }
@@ -347,9 +343,7 @@ impl<'a> ContentCopy<'a> {
         let copied = sys::copy_range(self.source.fd(), None, self.dest.fd, bytes).unwrap_or(0);
         let time = started.elapsed();
         if copied > 0 {
-            self.method.offload = Mechanism::Used;
-            self.count_moved(copied as u64);
-            self.writer.note_copied(copied as u64);
+            self.note_copied(copied as u64);
         }
         (copied == bytes).then_some(time)
     }
@@ -371,9 +365,7 @@ impl<'a> ContentCopy<'a> {
                     });
                 }
                 Ok(bytes) => {
-                    self.method.offload = Mechanism::Used;
-                    self.writer.note_copied(bytes as u64);
-                    self.count_moved(bytes as u64);
+                    self.note_copied(bytes as u64);
                     // A short result is the end.
                     let is_all = self.copied == self.source.size() && bytes < piece;
                     if is_all && self.source.reports_true_size() {
@@ -395,6 +387,13 @@ impl<'a> ContentCopy<'a> {
         sys::seek(self.source.fd(), SeekFrom::Start(start)).map_err(ContentError::Read)?;
         self.writer.skip_to(start);
         Ok(self.read_and_write(end - start)? == end - start)
+    }
+
+    /// Notes bytes that the kernel has copied.
+    fn note_copied(&mut self, bytes: u64) {
+        self.method.offload = Mechanism::Used;
+        self.writer.note_copied(bytes);
+        self.count_moved(bytes);
     }
 
     fn count_moved(&mut self, bytes: u64) {

@@ -10,17 +10,20 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::read_ahead::ReadAhead;
-use super::{ContentError, Next, Piece, Progress, READ_PIECE_BYTES, SERVER_BUFFER_BYTES};
-use crate::sys;
+use super::{
+    ContentError, Next, Piece, Progress, READ_PIECE_BYTES, SERVER_BUFFER_BYTES, has_holes,
+};
+use crate::copy::options::{CopyOp, Sparse};
+use crate::sys::{self, Stat};
 
 /// The copy of ranges of a file, one after the other.
 pub(crate) struct RangeCopy<'a> {
-    pub(crate) source: BorrowedFd<'a>,
-    pub(crate) dest: BorrowedFd<'a>,
+    source: BorrowedFd<'a>,
+    dest: BorrowedFd<'a>,
     /// Says whether the holes of the source stay holes.
-    pub(crate) keeps_holes: bool,
-    /// The memory that content passes through. It may be empty at first.
-    pub(crate) buffer: Vec<u8>,
+    keeps_holes: bool,
+    /// The memory that content passes through. It is empty at first.
+    buffer: Vec<u8>,
 }
 
 /// The position at which a copy of a range has ended.
@@ -32,7 +35,21 @@ pub(crate) enum RangeEnd {
     Shared(u64),
 }
 
-impl RangeCopy<'_> {
+impl<'a> RangeCopy<'a> {
+    pub(crate) fn new(
+        source: BorrowedFd<'a>,
+        dest: BorrowedFd<'a>,
+        stat: &Stat,
+        options: &CopyOp<'_>,
+    ) -> Self {
+        Self {
+            source,
+            dest,
+            keeps_holes: has_holes(stat) && options.sparse != Sparse::Never,
+            buffer: Vec::new(),
+        }
+    }
+
     /// Copies the range, or the part of it before the end of the source. `progress` gets the bytes moved since the last
     /// call.
     ///

@@ -106,10 +106,8 @@ impl ContentCopy<'_> {
             match sys::copy_range(self.source.fd(), Some(&mut from), self.dest.fd, piece) {
                 Ok(0) => return self.read_extent(at, end),
                 Ok(bytes) => {
-                    self.method.offload = Mechanism::Used;
                     at += bytes as u64;
-                    self.writer.note_copied(bytes as u64);
-                    self.count_moved(bytes as u64);
+                    self.note_copied(bytes as u64);
                     self.report(1, None)?;
                 }
                 Err(_) => {

@@ -27,8 +27,7 @@ use rustix::io::Errno;
 use super::{may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
-    ContentError, Moved, Next, OpenSource, Piece, RangeCopy, RangeEnd, extend, has_holes,
-    takes_any_order,
+    ContentError, Moved, Next, OpenSource, Piece, RangeCopy, RangeEnd, extend, takes_any_order,
 };
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
@@ -37,7 +36,6 @@ use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, StoredEntry, Symlinks};
 use crate::copy::look::SharedSource;
 use crate::copy::make::CopyWorker;
 use crate::copy::make::file::{Filled, Filling};
-use crate::copy::options::Sparse;
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
 use crate::node::{Node, Place, Side};
@@ -252,12 +250,9 @@ impl FilePart {
         let DividedFile { source, dest, .. } = &*self.file;
         let from = source.fd().map_err(ContentError::Read)?;
         let to = dest.fd.borrow().map_err(ContentError::Write)?;
-        let files = Files {
-            source: from.as_fd(),
-            dest: to.as_fd(),
-            stat: &source.stat,
-        };
-        files.copy(ctx, content, worker, give)
+        let options = ctx.policy.options;
+        let copy = RangeCopy::new(from.as_fd(), to.as_fd(), &source.stat, options);
+        copy_and_halve(ctx, copy, &source.stat, content, worker, give)
     }
 
     /// Notes that the part was copied. Returns the file if no other part of it is left.
@@ -274,51 +269,37 @@ enum Ended {
     Short,
 }
 
-/// The open files between which a part is copied.
-struct Files<'f> {
-    source: BorrowedFd<'f>,
-    dest: BorrowedFd<'f>,
-    stat: &'f Stat,
-}
-
-impl Files<'_> {
-    /// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
-    /// `content` ends earlier.
-    fn copy<W: CopyWorker>(
-        &self,
-        ctx: &Context<'_>,
-        content: &mut Range<u64>,
-        worker: &mut W,
-        give: impl Fn(&mut W, Range<u64>),
-    ) -> Result<Ended, ContentError> {
-        let size = self.stat.st_size as u64;
-        let mut copy = RangeCopy {
-            source: self.source,
-            dest: self.dest,
-            keeps_holes: has_holes(self.stat) && ctx.policy.options.sparse != Sparse::Never,
-            buffer: Vec::new(),
-        };
-        let mut at = content.start;
-        let mut is_asked = worker.is_asked();
-        loop {
-            if is_asked && let Some(middle) = middle(at..content.end.min(size)) {
-                give(worker, middle..content.end);
-                content.end = middle;
+/// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
+/// `content` ends earlier. `source` was read when the file was opened.
+fn copy_and_halve<W: CopyWorker>(
+    ctx: &Context<'_>,
+    mut copy: RangeCopy<'_>,
+    source: &Stat,
+    content: &mut Range<u64>,
+    worker: &mut W,
+    give: impl Fn(&mut W, Range<u64>),
+) -> Result<Ended, ContentError> {
+    let size = source.st_size as u64;
+    let mut at = content.start;
+    let mut is_asked = worker.is_asked();
+    loop {
+        if is_asked && let Some(middle) = middle(at..content.end.min(size)) {
+            give(worker, middle..content.end);
+            content.end = middle;
+        }
+        let end = content.end.min(size);
+        let ended = copy.run(at..content.end, &mut |piece: Piece| {
+            let half = piece.rest.and_then(|at| middle(at..end));
+            let is_asked = half.is_some() && worker.is_asked();
+            match worker.copied_piece(&ctx.report, piece.bytes) {
+                Next::Piece if is_asked => Next::Share,
+                next => next,
             }
-            let end = content.end.min(size);
-            let ended = copy.run(at..content.end, &mut |piece: Piece| {
-                let half = piece.rest.and_then(|at| middle(at..end));
-                let is_asked = half.is_some() && worker.is_asked();
-                match worker.copied_piece(&ctx.report, piece.bytes) {
-                    Next::Piece if is_asked => Next::Share,
-                    next => next,
-                }
-            });
-            match ended? {
-                RangeEnd::Content(at) if at < end => return Ok(Ended::Short),
-                RangeEnd::Content(_) => return Ok(Ended::Complete),
-                RangeEnd::Shared(rest) => (at, is_asked) = (rest, true),
-            }
+        });
+        match ended? {
+            RangeEnd::Content(at) if at < end => return Ok(Ended::Short),
+            RangeEnd::Content(_) => return Ok(Ended::Complete),
+            RangeEnd::Shared(rest) => (at, is_asked) = (rest, true),
         }
     }
 }
@@ -336,12 +317,8 @@ pub(crate) fn copy_for_another_engine<W: CopyWorker>(
     let Ok((source, dest, stat)) = open_for_another_engine(ctx, parent, range) else {
         return Given::NotReached;
     };
-    let files = Files {
-        source: source.as_fd(),
-        dest: dest.as_fd(),
-        stat: &stat,
-    };
-    let ended = files.copy(ctx, content, worker, give);
+    let copy = RangeCopy::new(source.as_fd(), dest.as_fd(), &stat, ctx.policy.options);
+    let ended = copy_and_halve(ctx, copy, &stat, content, worker, give);
     let synced = match &ctx.durability {
         Some(durability) => durability.file_complete(dest.as_fd()),
         None => Ok(()),
