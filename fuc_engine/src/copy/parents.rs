@@ -253,7 +253,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
         symlinks: Symlinks::Follow,
     };
     let source = PathOnly::find(source).map_err(failed(Operation::Stat))?;
-    let dest = PathOnly::created(dir).map_err(failed(Operation::Stat))?;
+    let dest = PathOnly::of(dir, None).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
     let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);
     let set = set.map_err(failed(Operation::Stat))?;

@@ -209,12 +209,9 @@ security.evm skip
 afs.* skip
 ";
 
-/// The attributes that are always ACLs.
-const POSIX_ACLS: [&CStr; 2] = [sys::ACCESS_ACL, sys::DEFAULT_ACL];
-
 /// Returns `true` for the attributes of POSIX ACLs, which are copied with the mode.
 pub(super) fn is_posix_acl(name: &CStr) -> bool {
-    POSIX_ACLS.contains(&name)
+    [sys::ACCESS_ACL, sys::DEFAULT_ACL].contains(&name)
 }
 
 /// The rules of the system about extended attributes: `/etc/xattr.conf`, which `cp` obeys too.

@@ -247,9 +247,8 @@ impl Transfer<'_> {
 
     /// Returns `true` if the dest has the owner and the group of its source.
     fn has_owner(&self) -> bool {
-        let owner = |stat: &Stat| (stat.st_uid, stat.st_gid);
         let dest = self.dest.stat();
-        dest.is_ok_and(|dest| owner(&dest) == owner(self.stat))
+        dest.is_ok_and(|dest| !has_other_owner(self.stat, &dest))
     }
 
     /// Copies the extended attributes that the options ask for, as many as possible.
@@ -353,6 +352,11 @@ enum Ownership {
     NotSet,
 }
 
+/// Returns `true` if the user or the group differs.
+pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
+    (source.st_uid, source.st_gid) != (dest.st_uid, dest.st_gid)
+}
+
 fn copies_context(policy: &Policy<'_>) -> bool {
     policy.options.preserve.context && policy.options.context.is_none()
 }
@@ -376,20 +380,13 @@ pub(super) struct PathOnly<'a> {
 
 impl<'a> PathOnly<'a> {
     pub(super) fn find(at: At<'a>) -> Result<Self, Errno> {
-        let fd = sys::open_path(at)?;
-        let stat = sys::stat_open(&fd)?;
-        let at = Some(at);
-        Ok(Self { fd, stat, at })
+        Self::of(sys::open_path(at)?, Some(at))
     }
 
-    /// Takes over the descriptor of a directory that this run created.
-    pub(super) fn created(dir: Fd) -> Result<Self, Errno> {
-        let stat = sys::stat_open(&dir)?;
-        Ok(Self {
-            fd: dir,
-            stat,
-            at: None,
-        })
+    /// Takes over a path descriptor, which was opened by the name `at`. A directory that this run created needs no name.
+    pub(super) fn of(fd: Fd, at: Option<At<'a>>) -> Result<Self, Errno> {
+        let stat = sys::stat_open(&fd)?;
+        Ok(Self { fd, stat, at })
     }
 
     pub(super) fn stat(&self) -> &Stat {

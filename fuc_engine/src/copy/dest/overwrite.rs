@@ -20,7 +20,7 @@ use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Samene
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::facts::{DestState, Entry, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
-use crate::copy::{collisions, look, make, mirror};
+use crate::copy::{attributes, collisions, look, mirror};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::{Answer, Question};
@@ -108,7 +108,7 @@ fn gets_rights(ctx: &Context<'_>, source: &Stat, dest: &Stat) -> bool {
         && ctx.policy.user == 0
         && sys::is_regular(source)
         && source.st_mode & 0o6000 != 0
-        && make::has_other_owner(source, dest)
+        && attributes::has_other_owner(source, dest)
 }
 
 /// Fails if the dest can never be replaced by the content of the source: it is the same file, a

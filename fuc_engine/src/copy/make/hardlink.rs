@@ -80,14 +80,6 @@ impl SeenFile {
         }
     }
 
-    /// Describes a file that was written, but is not at its name any more.
-    fn unseen(id: FileId) -> Self {
-        Self {
-            id,
-            fingerprint: None,
-        }
-    }
-
     /// Returns `true` if `stat` is of this file, given that its inode number may have changed.
     fn resembles(&self, stat: &Stat) -> bool {
         self.fingerprint == Some(Fingerprint::of(stat))
@@ -137,16 +129,6 @@ enum State {
     Copied(FirstCopy),
 }
 
-impl Known {
-    fn in_progress(source: &Stat, names_left: Option<u64>) -> Self {
-        Self {
-            traits: Traits::of(source),
-            state: State::InProgress(Vec::new()),
-            names_left,
-        }
-    }
-}
-
 /// The next step for an entry, as [`LinkTable::claim`] decides.
 pub(crate) enum Claim {
     /// Make the first copy, and call [`complete`](LinkTable::complete).
@@ -181,7 +163,11 @@ impl LinkTable {
         let mut map = lock(&self.0);
         let mut slot = match map.entry(FileId::of(source)) {
             Slot::Vacant(vacant) => {
-                vacant.insert(Known::in_progress(source, other_names));
+                vacant.insert(Known {
+                    traits: Traits::of(source),
+                    state: State::InProgress(Vec::new()),
+                    names_left: other_names,
+                });
                 return Claim::First;
             }
             Slot::Occupied(slot) => slot,
@@ -236,17 +222,23 @@ pub(crate) fn find_copy(
     written: Option<FileId>,
 ) -> Result<FirstCopy, Errno> {
     let named = look::at_dest(ctx, entry, Symlinks::NoFollow);
+    // The file that was written may not be at its name any more.
+    let unseen = |id| SeenFile {
+        id,
+        fingerprint: None,
+    };
     let (itself, behind_link) = match (named, written) {
-        (Ok(named), None) => (SeenFile::of(&named), None),
         (Err(errno), None) => (ctx.changes.really(|| Err(errno))?, None),
-        (Ok(named), Some(written)) if FileId::of(&named) == written => (SeenFile::of(&named), None),
-        (Ok(named), Some(written)) => match look::at_dest(ctx, entry, Symlinks::Follow) {
-            Ok(target) if FileId::of(&target) == written => {
-                (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
+        (Err(_), Some(written)) => (unseen(written), None),
+        (Ok(named), Some(written)) if FileId::of(&named) != written => {
+            match look::at_dest(ctx, entry, Symlinks::Follow) {
+                Ok(target) if FileId::of(&target) == written => {
+                    (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
+                }
+                _ => (unseen(written), None),
             }
-            _ => (SeenFile::unseen(written), None),
-        },
-        (Err(_), Some(written)) => (SeenFile::unseen(written), None),
+        }
+        (Ok(named), _) => (SeenFile::of(&named), None),
     };
     Ok(FirstCopy {
         node: entry.node.map(Arc::clone),
@@ -404,10 +396,13 @@ mod tests {
             node: None,
             name: c"dest".into(),
             operand: 0,
-            itself: SeenFile::unseen(FileId {
-                device: 0,
-                inode: 7,
-            }),
+            itself: SeenFile {
+                id: FileId {
+                    device: 0,
+                    inode: 7,
+                },
+                fingerprint: None,
+            },
             behind_link: None,
         }
     }

@@ -171,7 +171,7 @@ pub(super) fn update_attributes(
 ) -> Result<(), Failure> {
     let preserve = &ctx.policy.options.preserve;
     let has_other_mode = preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode;
-    let differs = has_other_mode || preserve.ownership && has_other_owner(source, dest);
+    let differs = has_other_mode || preserve.ownership && attributes::has_other_owner(source, dest);
     if !differs {
         return Ok(());
     }
@@ -187,10 +187,6 @@ pub(super) fn update_attributes(
             false => Ok(()),
         }
     })
-}
-
-pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
-    (source.st_uid, source.st_gid) != (dest.st_uid, dest.st_gid)
 }
 
 /// Makes a copy of a link, unless the dest is another name of it.
