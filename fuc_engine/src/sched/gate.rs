@@ -458,7 +458,7 @@ pub(crate) trait Thieves<T>: Sync {
     fn can_take(&self, task: &T) -> Take;
 
     /// Gives tasks to another process, which has asked for some. Before that, calls `expect` with the number of times that
-    /// [`Inlet::put_back`] will return some of them.
+    /// [`Inlet::put`] will return some of them.
     fn give(&self, tasks: Vec<T>, expect: &dyn Fn(usize));
 
     /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
@@ -475,19 +475,11 @@ impl<T> Inlet<'_, T> {
         self.0.request.store(true, Relaxed);
     }
 
-    /// Hands tasks of another process to the workers.
-    pub(crate) fn put(&self, tasks: VecDeque<T>) {
-        self.put_counted(tasks, 0);
-    }
-
-    /// Hands a task to the workers that comes back after it was [given](Thieves::give). It is `expected` as so many.
-    pub(crate) fn put_back(&self, task: T, expected: usize) {
-        self.put_counted([task].into(), expected);
-    }
-
-    fn put_counted(&self, tasks: VecDeque<T>, back: usize) {
+    /// Hands tasks of another process to the workers. If tasks come back after they were [given](Thieves::give), so many
+    /// were `expected`.
+    pub(crate) fn put(&self, tasks: VecDeque<T>, expected: usize) {
         let mut state = self.0.lock();
-        state.elsewhere -= back;
+        state.elsewhere -= expected;
         state.batches.push_back(tasks);
         self.0.rebalance(&state);
         self.0.wake_one(state);

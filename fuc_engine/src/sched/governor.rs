@@ -246,9 +246,9 @@ impl Governor {
     fn measured(&self, lasted: Duration, sample: Sample) -> Measured {
         let busy = sample.busy.as_secs_f64().max(1e-9);
         let usable = lasted * self.workers.min(self.limits.computing) as u32;
-        let load = sample.cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
-        let reads_disk = sample.blocks_read as f64 * BLOCKS >= sample.work.max(1.0);
-        let switches = sample.switches as f64 * SWITCHES >= sample.work;
+        let load = sample.usage.cpu.as_secs_f64() / usable.as_secs_f64().max(1e-9);
+        let reads_disk = sample.usage.blocks_read as f64 * BLOCKS >= sample.work.max(1.0);
+        let switches = sample.usage.voluntary_switches as f64 * SWITCHES >= sample.work;
         let waits = load < LOAD && (reads_disk || switches);
         let all = lasted * self.workers as u32;
         Measured {

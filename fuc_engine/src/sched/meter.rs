@@ -41,12 +41,7 @@ pub(super) struct Sample {
     pub(super) busy: Duration,
     /// The longest lap of any worker.
     pub(super) longest: Duration,
-    /// Processor time that the process has used.
-    pub(super) cpu: Duration,
-    /// Number of times that a thread of the process gave up its processor, to wait.
-    pub(super) switches: u64,
-    /// Number of blocks of 512 bytes that the process has read from disks.
-    pub(super) blocks_read: u64,
+    pub(super) usage: Usage,
 }
 
 impl Sample {
@@ -71,11 +66,12 @@ pub(super) struct Lap {
 }
 
 impl Lap {
-    pub(super) fn new() -> Self {
+    /// Returns a lap that begins now, in nanoseconds since the meter started.
+    pub(super) fn at(now_nanos: u64) -> Self {
         Self {
             work: 0,
-            began_nanos: 0,
-            part_began_nanos: 0,
+            began_nanos: now_nanos,
+            part_began_nanos: now_nanos,
         }
     }
 
@@ -144,9 +140,7 @@ impl Meter {
     #[inline(always)]
     pub(super) fn start_lap(&self, lap: &mut Lap) {
         if self.due_nanos.load(Relaxed) != NEVER {
-            lap.work = 0;
-            lap.began_nanos = self.now_nanos();
-            lap.part_began_nanos = lap.began_nanos;
+            *lap = Lap::at(self.now_nanos());
         }
     }
 
@@ -192,11 +186,7 @@ impl Meter {
             self.sums.0.longest_nanos.fetch_max(time, Relaxed);
         }
         let part = now - lap.part_began_nanos;
-        *lap = Lap {
-            work: 0,
-            began_nanos: now,
-            part_began_nanos: now,
-        };
+        *lap = Lap::at(now);
         Some(LapPart {
             time: Duration::from_nanos(part),
             is_slow,
@@ -227,9 +217,7 @@ impl Meter {
             slow_work: self.sums.0.slow_work.load(Relaxed) as f64 / PARTS,
             busy: duration(&self.sums.0.busy_nanos),
             longest: duration(&self.sums.0.longest_nanos),
-            cpu: usage.cpu,
-            switches: usage.voluntary_switches,
-            blocks_read: usage.blocks_read,
+            usage,
         }
     }
 

@@ -188,7 +188,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             put_off: 0,
             zones: Zones::NONE,
             scratch: job.scratch(),
-            lap: Lap::new(),
+            lap: Lap::at(0),
             job,
             shared,
             scope,
@@ -272,7 +272,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
-    /// [`Inlet::put_back`].
+    /// [`Inlet::put`].
     pub(crate) fn expect(&self, tasks: usize) {
         self.shared.gate.expect(tasks);
     }

@@ -414,12 +414,13 @@ pub(super) fn attend<V: Visitor>(
         match stealing.exchange().receive() {
             Incoming::Request => inlet.request(),
             Incoming::Stolen(stolen) => {
-                inlet.put(stolen.into_iter().map(Box::new).map(Task::Stolen).collect());
+                let tasks = stolen.into_iter().map(Box::new).map(Task::Stolen);
+                inlet.put(tasks.collect(), 0);
             }
             Incoming::Returned(ticket, given) => {
                 if let Some((kept, expected)) = stealing.redeem(ticket) {
                     let kept = Box::new(kept);
-                    inlet.put_back(Task::Returned { kept, given }, expected);
+                    inlet.put([Task::Returned { kept, given }].into(), expected);
                 }
             }
             Incoming::End => break,

@@ -138,7 +138,7 @@ impl Run {
         let run = Arc::clone(self);
         thread::spawn(move || {
             let task = task.expect("BUG: there are two");
-            Inlet(&run.gate).put_back(task, expected);
+            Inlet(&run.gate).put([task].into(), expected);
         });
     }
 

@@ -185,7 +185,7 @@ fn a_run_goes_on_while_another_process_has_tasks() {
     gate.go_idle();
     for task in [1, 2] {
         assert!(!gate.lock().has_ended());
-        Inlet(&gate).put_back(task, 1);
+        Inlet(&gate).put([task].into(), 1);
         assert_eq!(gate.first(MAIN, None), Some([task].into()));
         gate.go_idle();
     }
@@ -196,8 +196,8 @@ fn a_run_goes_on_while_another_process_has_tasks() {
 fn a_busy_worker_takes_each_batch_for_which_no_worker_is_idle() {
     let gate = gate();
     assert!(!gate.has_delivery());
-    Inlet(&gate).put([1].into());
-    Inlet(&gate).put([2].into());
+    Inlet(&gate).put([1].into(), 0);
+    Inlet(&gate).put([2].into(), 0);
     assert!(gate.has_delivery());
     assert_eq!(gate.take_batch(), Some([1].into()));
     assert!(gate.has_delivery());
@@ -211,7 +211,7 @@ fn a_busy_worker_takes_each_batch_for_which_no_worker_is_idle() {
 fn a_busy_worker_leaves_a_batch_to_an_idle_one() {
     let gate = gate_of(2);
     gate.go_idle();
-    Inlet(&gate).put([1].into());
+    Inlet(&gate).put([1].into(), 0);
     assert!(!gate.has_delivery());
     assert_eq!(gate.take_batch(), None);
     assert!(gate.has_company());
@@ -282,7 +282,7 @@ fn a_worker_steals_only_while_tasks_are_wanted() {
         }
 
         fn steal(&self) {
-            Inlet(self.0).put([5].into());
+            Inlet(self.0).put([5].into(), 0);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the governor on simulated time.
 
 use super::*;
+use crate::sys::Usage;
 
 mod model;
 
@@ -357,6 +358,14 @@ fn is_never_due_if_only_one_worker_is_allowed() {
     assert_eq!(Governor::new(Limits::of(1), SecondWorker::Pays).due(), None);
 }
 
+fn usage(cpu: Duration, voluntary_switches: u64) -> Usage {
+    Usage {
+        cpu,
+        voluntary_switches,
+        blocks_read: 0,
+    }
+}
+
 #[test]
 fn a_stall_is_not_taken_for_waiting_workers() {
     let mut governor = Governor::new(cores(2), SecondWorker::Pays);
@@ -368,8 +377,7 @@ fn a_stall_is_not_taken_for_waiting_workers() {
         work: 66.0,
         busy: stall + Duration::from_millis(4),
         longest: stall,
-        cpu: Duration::from_millis(1),
-        switches: 6,
+        usage: usage(Duration::from_millis(1), 6),
         ..Sample::default()
     };
     assert!(!governor.step(probe + stall, sample));
@@ -378,7 +386,7 @@ fn a_stall_is_not_taken_for_waiting_workers() {
     let sample = Sample {
         work: 30_000.0,
         busy: stall * 6,
-        cpu: stall * 4,
+        usage: usage(stall * 4, 6),
         ..sample
     };
     assert!(governor.step(later, sample));
@@ -395,8 +403,7 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
         slow_work: 64.0,
         busy: Duration::from_millis(88),
         longest: Duration::from_millis(43),
-        cpu: Duration::from_millis(3),
-        switches: 14,
+        usage: usage(Duration::from_millis(3), 14),
         ..Sample::default()
     };
     assert!(!governor.step(Duration::from_millis(45), sample));
@@ -404,8 +411,7 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
     let sample = Sample {
         work: 7_000.0,
         busy: Duration::from_millis(200),
-        cpu: Duration::from_millis(110),
-        switches: 300,
+        usage: usage(Duration::from_millis(110), 300),
         ..sample
     };
     assert!(governor.step(Duration::from_millis(101), sample));

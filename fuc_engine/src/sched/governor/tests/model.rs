@@ -370,12 +370,12 @@ impl Run {
             self.sample.slow_work += work;
         }
         self.sample.busy += within;
-        self.sample.cpu = (now - self.window).mul_f64(processors);
+        self.sample.usage.cpu = (now - self.window).mul_f64(processors);
         if !matches!(machine.waits, Waits::Never) {
-            self.sample.switches += work as u64;
+            self.sample.usage.voluntary_switches += work as u64;
         }
         if matches!(machine.waits, Waits::Disk) {
-            self.sample.blocks_read += work as u64;
+            self.sample.usage.blocks_read += work as u64;
         }
         self.sample.longest = self.sample.longest.max(now - began);
         let Some(governor) = &mut self.governor else {
