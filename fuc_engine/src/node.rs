@@ -118,20 +118,10 @@ impl<D: Dir> Node<D> {
 }
 
 impl<D: Dir> Place<D> {
-    /// Returns the path of this place: the operand's path, and the names below it.
-    pub(crate) fn path(&self, operand: &Path) -> PathBuf {
-        self.path_then(operand, None)
-    }
-
-    /// Returns the path of `name` in this directory.
-    pub(crate) fn path_of(&self, operand: &Path, name: &CStr) -> PathBuf {
-        self.path_then(operand, Some(name))
-    }
-
-    /// Returns the path of `name` in this directory, or of the directory itself.
+    /// Returns the path of `name` in this directory, or of the directory itself: the operand's path, and the names below it.
     ///
     /// Builds it in one allocation, from its end, because `-v` needs one for every name.
-    pub(crate) fn path_then(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
+    pub(crate) fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
         let operand = operand.as_os_str().as_bytes();
         let below = || {
             let places = std::iter::successors(Some(self), |place| {
@@ -279,15 +269,18 @@ mod tests {
         let sub = node(Some(&top), c"sub");
         let leaf = node(Some(&sub), c"leaf");
         assert_eq!(
-            leaf.place.path(Path::new("an/operand//")),
+            leaf.place.path(Path::new("an/operand//"), None),
             Path::new("an/operand/sub/leaf")
         );
         assert_eq!(
-            sub.place.path_of(Path::new("/"), c"file"),
+            sub.place.path(Path::new("/"), Some(c"file")),
             Path::new("/sub/file")
         );
-        assert_eq!(top.place.path(Path::new("a//")), Path::new("a//"));
-        assert_eq!(top.place.path_of(Path::new("a//"), c"f"), Path::new("a/f"));
+        assert_eq!(top.place.path(Path::new("a//"), None), Path::new("a//"));
+        assert_eq!(
+            top.place.path(Path::new("a//"), Some(c"f")),
+            Path::new("a/f")
+        );
     }
 
     /// A level takes at most 128 bytes: a node, which holds a name of up to 21 bytes. The counts of the `Arc` take 16

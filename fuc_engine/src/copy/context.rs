@@ -361,7 +361,7 @@ impl Context<'_> {
     }
 
     pub(super) fn place_path(&self, place: &Place<CopyDir>, side: Side) -> PathBuf {
-        place.path(&self.operand_path(place.operand, side))
+        place.path(&self.operand_path(place.operand, side), None)
     }
 
     pub(super) fn path(&self, entry: &Entry<'_>, side: Side) -> PathBuf {
@@ -382,7 +382,7 @@ impl Context<'_> {
     ) -> PathBuf {
         let operand = self.operand_path(operand, side);
         match node {
-            Some(node) => node.place.path_of(&operand, name),
+            Some(node) => node.place.path(&operand, Some(name)),
             None => operand,
         }
     }

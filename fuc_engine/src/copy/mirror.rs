@@ -269,7 +269,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         let filter = ctx.settings.filter_of(self.node);
         let filter = filter.filter(|_| !self.deletion.excluded);
         let operand = ctx.operands.dest_path(place.operand);
-        let directory = place.path(Path::new(""));
+        let directory = place.path(Path::new(""), None);
         let has_met_one = Arc::new(AtomicBool::new(false));
         let is_spared = {
             let (in_use, has_met_one) =

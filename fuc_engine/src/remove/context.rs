@@ -91,7 +91,7 @@ impl RemoveContext<'_> {
         match name.parent {
             Some(node) => node
                 .place
-                .path_of(self.operand_path(name.operand), name.name),
+                .path(self.operand_path(name.operand), Some(name.name)),
             None => self.operand_path(name.operand).to_path_buf(),
         }
     }

@@ -61,7 +61,8 @@ impl Filters {
 
 impl<D: Dir> Location for Place<D> {
     fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
-        self.path_then(operand, name)
+        // The method of `Place` itself, which is not that of the trait.
+        Self::path(self, operand, name)
     }
 }
 

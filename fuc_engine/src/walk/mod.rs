@@ -336,7 +336,8 @@ fn enter_filtered<V: Visitor>(
 
 /// Returns the path of `node` for users; of a copy, that of the source.
 fn path<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> PathBuf {
-    node.place.path(visitor.operand_path(node.place.operand))
+    node.place
+        .path(visitor.operand_path(node.place.operand), None)
 }
 
 /// Gives up one use of `parent` and climbs. A [`Place`] in `parent` is such a use.

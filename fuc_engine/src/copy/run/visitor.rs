@@ -333,7 +333,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         for sys::Entry { name, .. } in names.entries() {
             let path = |side| {
                 let operand = self.ctx.operand_path(node.place.operand, side);
-                node.place.path_of(&operand, name)
+                node.place.path(&operand, Some(name))
             };
             let paths = [Side::Source, Side::Dest].map(path);
             let error = diagnose::refused(Refusal::HomeNotReached, paths);
