@@ -25,9 +25,7 @@ use crate::sched::When;
 use crate::setup::Setup;
 use crate::sync::lock;
 use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
-use crate::walk::{
-    self, OpenDirs, Purpose, Reconsidered, Settings, SourceOnly, Task, Visit, Visitor, Walker,
-};
+use crate::walk::{self, OpenDirs, Purpose, Reconsidered, Settings, Task, Visit, Visitor, Walker};
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
 const MOST_REMEMBERED: usize = 1 << 16;
@@ -193,7 +191,6 @@ impl Roots for LookAhead<'_> {
 
 impl Visitor for LookAhead<'_> {
     type Dir = CountedDir;
-    type Open<'n> = SourceOnly<'n>;
     /// Operands to begin.
     type Task = Range<u32>;
     type Scratch = ();
@@ -244,7 +241,7 @@ impl Visitor for LookAhead<'_> {
     fn visit(
         &self,
         node: &CountedNode,
-        dirs: &SourceOnly<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {

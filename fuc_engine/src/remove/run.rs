@@ -33,8 +33,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Entry, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Sharer, SourceOnly, Stealing, Task,
-    Visit, Walker,
+    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Sharer, Stealing, Task, Visit, Walker,
 };
 
 mod visitor;
@@ -209,7 +208,7 @@ impl<'a> Removal<'a> {
     fn remove_entry(
         &self,
         node: &RemoveNode,
-        dirs: &SourceOnly<'_>,
+        dirs: &OpenDirs<'_>,
         name: &CStr,
         kind: FileType,
         worker: &mut Walker<'_, '_, Self>,
@@ -354,7 +353,7 @@ impl<'a> Removal<'a> {
     fn remove_other(
         &self,
         node: &RemoveNode,
-        dirs: &SourceOnly<'_>,
+        dirs: &OpenDirs<'_>,
         name: &CStr,
         kind: FileType,
         worker: &mut Walker<'_, '_, Self>,

@@ -30,8 +30,7 @@ use super::tuning::{
     zones,
 };
 use super::{
-    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
-    open_dirs, path,
+    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
 };
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
@@ -103,7 +102,7 @@ fn list_into<V: Visitor>(
     position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
-    let dirs = open_dirs(visitor, node)?;
+    let dirs = OpenDirs::open(visitor, node)?;
     visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
@@ -161,7 +160,7 @@ fn pause_in_order<V: Visitor>(
     visitor: &V,
     buffer: &mut Listing,
     node: &NodeOf<V>,
-    dirs: &V::Open<'_>,
+    dirs: &OpenDirs<'_>,
     dir: BorrowedFd<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
@@ -214,7 +213,7 @@ pub(super) fn process_batch<V: Visitor>(
     listing: Listing,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match open_dirs(visitor, &node) {
+    match OpenDirs::open(visitor, &node) {
         Ok(dirs) => {
             process(visitor, &listing, &node, &dirs, worker);
         }
@@ -229,7 +228,7 @@ fn process<V: Visitor>(
     visitor: &V,
     buffer: &Listing,
     node: &NodeOf<V>,
-    dirs: &V::Open<'_>,
+    dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Processed {
     let mut entries = buffer.entries();
@@ -293,7 +292,7 @@ fn look_ahead<'a, V: Visitor>(
     visitor: &V,
     entries: Entries<'a>,
     node: &NodeOf<V>,
-    dirs: &V::Open<'_>,
+    dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Entries<'a> {
     let mut files = entries.clone().filter(|e| e.kind() != FileType::Directory);

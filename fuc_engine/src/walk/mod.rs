@@ -55,7 +55,7 @@ use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 pub(crate) use borrowing::give_back;
 pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
-pub(crate) use open_dirs::{OpenDirs, SourceAndDest, SourceOnly, open_dirs};
+pub(crate) use open_dirs::OpenDirs;
 pub(crate) use share::offer;
 pub(crate) use sharing::run;
 pub(crate) use tuning::{Settings, Tuning, tuning};
@@ -72,8 +72,6 @@ mod tuning;
 /// A removal or a copy, as the walk sees it.
 pub(crate) trait Visitor: Sync + Sized {
     type Dir: Dir;
-    /// The open directories of a node whose entries are visited.
-    type Open<'n>: OpenDirs<'n>;
     /// Tasks other than those that list a directory.
     type Task: OwnTask<Self::Dir>;
     /// State that each worker keeps for the visitor.
@@ -118,7 +116,7 @@ pub(crate) trait Visitor: Sync + Sized {
     fn visit(
         &self,
         node: &NodeOf<Self>,
-        dirs: &Self::Open<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;

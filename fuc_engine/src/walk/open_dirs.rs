@@ -5,62 +5,37 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::{NodeOf, Visitor};
-use crate::node::Side;
+use crate::node::{Dir, Side};
 use crate::sys::Pinned;
 
 /// The open directories of one node: those that a removal or a copy needs.
-pub(crate) trait OpenDirs<'n>: Sized {
-    /// Opens each of the directories by one call of `pin`.
-    fn open(pin: impl FnMut(Side) -> Result<Pinned<'n>, Errno>) -> Result<Self, Errno>;
-
-    /// Returns the directory to list.
-    fn source(&self) -> BorrowedFd<'_>;
-}
-
-/// The directory that a removal empties.
-pub(crate) struct SourceOnly<'n>(Pinned<'n>);
-
-impl<'n> OpenDirs<'n> for SourceOnly<'n> {
-    fn open(mut pin: impl FnMut(Side) -> Result<Pinned<'n>, Errno>) -> Result<Self, Errno> {
-        pin(Side::Source).map(Self)
-    }
-
-    fn source(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
-    }
-}
-
-/// The directory that a copy lists, and the one it fills.
-pub(crate) struct SourceAndDest<'n> {
+pub(crate) struct OpenDirs<'n> {
     source: Pinned<'n>,
-    dest: Pinned<'n>,
+    /// `None` in a removal.
+    dest: Option<Pinned<'n>>,
 }
 
-impl SourceAndDest<'_> {
-    pub(crate) fn dest(&self) -> BorrowedFd<'_> {
-        self.dest.as_fd()
-    }
-}
-
-impl<'n> OpenDirs<'n> for SourceAndDest<'n> {
-    #[inline]
-    fn open(mut pin: impl FnMut(Side) -> Result<Pinned<'n>, Errno>) -> Result<Self, Errno> {
+impl<'n> OpenDirs<'n> {
+    /// Opens the directories of `node`, for its entries to be visited.
+    pub(crate) fn open<V: Visitor>(visitor: &V, node: &'n NodeOf<V>) -> Result<Self, Errno> {
+        let pin = |side| visitor.descriptors().pin(node, side, visitor.roots());
         Ok(Self {
             source: pin(Side::Source)?,
-            dest: pin(Side::Dest)?,
+            dest: match V::Dir::SIDES.contains(&Side::Dest) {
+                true => Some(pin(Side::Dest)?),
+                false => None,
+            },
         })
     }
 
-    fn source(&self) -> BorrowedFd<'_> {
+    /// Returns the directory to list.
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
         self.source.as_fd()
     }
-}
 
-/// Opens the directories of `node`, for its entries to be visited.
-pub(crate) fn open_dirs<'n, V: Visitor>(
-    visitor: &V,
-    node: &'n NodeOf<V>,
-) -> Result<V::Open<'n>, Errno> {
-    let descriptors = visitor.descriptors();
-    V::Open::open(|side| descriptors.pin(node, side, visitor.roots()))
+    /// Returns the directory that a copy fills.
+    pub(crate) fn dest(&self) -> BorrowedFd<'_> {
+        let dest = self.dest.as_ref();
+        dest.expect("BUG: a removal has no dest").as_fd()
+    }
 }

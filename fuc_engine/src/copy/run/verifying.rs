@@ -27,7 +27,7 @@ use crate::error::{Operation, Refusal};
 use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, At, Fd, Stat, Uncached};
-use crate::walk::{self, Task, Walker};
+use crate::walk::{OpenDirs, Task, Walker};
 
 /// Number of files that completes a batch. They take less than 200 KB of memory.
 const BATCH_FILES: usize = 1024;
@@ -112,7 +112,7 @@ fn write_to_disk(run: &CopyRun<'_>, files: &[StoredEntry]) {
     };
     // If this fails, each file is written when it is read.
     let _ = match &last.node {
-        Some(node) => walk::open_dirs(run, node).and_then(|dirs| sync(dirs.dest())),
+        Some(node) => OpenDirs::open(run, node).and_then(|dirs| sync(dirs.dest())),
         None => {
             let parent = run.ctx.open_dest_parent(last.operand);
             parent.and_then(|parent| sync(parent.as_fd()))

@@ -28,8 +28,8 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reason, Settings, Sharer, SourceAndDest, Stealing, Task, Tuning,
-    Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Reason, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
+    Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -62,7 +62,6 @@ fn enters_early(run: &CopyRun<'_>) -> bool {
 
 impl Visitor for CopyRun<'_> {
     type Dir = CopyDir;
-    type Open<'n> = SourceAndDest<'n>;
     type Task = CopyTask;
     type Scratch = CopyScratch;
 
@@ -161,7 +160,7 @@ impl Visitor for CopyRun<'_> {
     fn visit(
         &self,
         node: &CopyNode,
-        dirs: &SourceAndDest<'_>,
+        dirs: &OpenDirs<'_>,
         listed: sys::Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {

@@ -26,13 +26,12 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Entry, Fd};
 use crate::walk::{
-    self, Purpose, Reason, Settings, Sharer, SourceOnly, Stealing, Task, Tuning, Visit, Visitor,
+    self, OpenDirs, Purpose, Reason, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
     Walker,
 };
 
 impl Visitor for Removal<'_> {
     type Dir = RemoveDir;
-    type Open<'n> = SourceOnly<'n>;
     type Task = RemoveTask;
     type Scratch = ();
 
@@ -87,7 +86,7 @@ impl Visitor for Removal<'_> {
     fn visit(
         &self,
         node: &RemoveNode,
-        dirs: &SourceOnly<'_>,
+        dirs: &OpenDirs<'_>,
         entry: Entry<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
