@@ -16,6 +16,9 @@
 //! A slow entry that is known before it is processed runs as soon as it is found. The listing pauses for
 //! it, so that other workers can have the rest, and so that the slow entry is not the last to run.
 //!
+//! The part of a buffer that another worker gets is a `Batch` task. It counts as a user of the node, so the directory is
+//! finished only after all of its parts.
+//!
 //! A `Resume` task needs a descriptor. If none can be lent, the worker goes on with the listing.
 
 use std::os::fd::{AsFd, BorrowedFd};
@@ -24,7 +27,6 @@ use std::time::Duration;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::share::{batch, queue_rest, share, share_half, wants_entries};
 use super::tuning::{
     CHECKPOINT_ENTRIES, SHARE_CONTENT_FROM, SLOW_BYTES, SLOW_ENTRY, are_many_children, tuning,
     zones,
@@ -127,7 +129,7 @@ fn list_into<V: Visitor>(
         }
         if is_wide && wants_entries(worker) && may_share(visitor) {
             let empty = worker.scratch.buffer();
-            share(std::mem::replace(buffer, empty), node, worker);
+            offer(batch(std::mem::replace(buffer, empty), node), worker);
             continue;
         }
         let processed = process(visitor, buffer, node, &dirs, worker);
@@ -345,4 +347,61 @@ fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
 /// fast.
 fn is_worth_sharing(entries: &Entries<'_>) -> bool {
     entries.clone().nth(CHECKPOINT_ENTRIES).is_some()
+}
+
+/// Hands `task` to an idle worker, or to another engine that has asked for work. If none is idle, and this one expects
+/// slow operations, leaves a task for the next worker that runs out of tasks. Otherwise queues it.
+pub(crate) fn offer<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
+    worker.push(task, When::Next);
+    worker.checkpoint();
+}
+
+/// Returns `true` if another worker is idle, and there is nothing to give it but a part of the running task.
+fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
+    worker.has_idle_worker() && worker.queued_tasks() == 0
+}
+
+/// Returns a task for `listing`.
+fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
+    node.retain();
+    let node = NodeOf::<V>::clone(node);
+    Task::Batch { node, listing }
+}
+
+/// Queues `entries`, if there are any, below the task of the entry before. Other workers get them at its next
+/// checkpoint. If none has been started, and a second worker pays, one gets the slow entry at once. Returns the number of
+/// tasks queued.
+#[cold]
+fn queue_rest<V: Visitor>(
+    visitor: &V,
+    entries: Entries<'_>,
+    node: &NodeOf<V>,
+    worker: &mut Walker<'_, '_, V>,
+) -> usize {
+    let has_entries = entries.clone().next().is_some();
+    if has_entries {
+        worker.push(batch(entries.to_listing(), node), When::AfterNewest);
+    }
+    // Within XFS, a large file is usually cloned in no time.
+    if worker.is_at_start() && !visitor.settings().is_alone() && tuning(visitor).groups.is_none() {
+        worker.expect_slow_work();
+    }
+    usize::from(has_entries)
+}
+
+/// Shares the second half of `entries` and returns the first half.
+#[cold]
+fn share_half<'a, V: Visitor>(
+    entries: Entries<'a>,
+    node: &NodeOf<V>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Entries<'a> {
+    let mut second = worker.scratch.buffer();
+    let first = entries.halve(&mut second);
+    if second.entries().next().is_some() {
+        offer(batch(second, node), worker);
+    } else {
+        worker.scratch.keep_buffer(second);
+    }
+    first
 }

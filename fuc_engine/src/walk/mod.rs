@@ -29,8 +29,7 @@
 //! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
 //! | `open_dirs` | the open directories that a visit gets |
-//! | `list` | listing a directory, and processing its entries |
-//! | `share` | giving a part of a listing to another worker |
+//! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
 //! | `sharing` | running a job, alone or together with other engines |
 //! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
@@ -55,8 +54,8 @@ use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 pub(crate) use borrowing::give_back;
 pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
+pub(crate) use list::offer;
 pub(crate) use open_dirs::OpenDirs;
-pub(crate) use share::offer;
 pub(crate) use sharing::run;
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
@@ -65,7 +64,6 @@ mod exchange;
 mod filtered;
 mod list;
 mod open_dirs;
-mod share;
 mod sharing;
 mod tuning;
 
