@@ -30,7 +30,6 @@
 //! | `filtered` | asking the caller's filter |
 //! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
-//! | `sharing` | running a job, alone or together with other engines |
 //! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 
@@ -42,11 +41,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Finished, Given, Stolen};
+use crate::distribute::{Exchange, Finished, Given, Part, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{Job, Limits, Thieves, When, Worker};
-use crate::sys::{Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
+use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
+use crate::sys::{self, Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
 use exchange::{Kept, Names};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
@@ -56,7 +55,6 @@ pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
 pub(crate) use list::offer;
 pub(crate) use open_dirs::OpenDirs;
-pub(crate) use sharing::run;
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod borrowing;
@@ -64,7 +62,6 @@ mod exchange;
 mod filtered;
 mod list;
 mod open_dirs;
-mod sharing;
 mod tuning;
 
 /// A removal or a copy, as the walk sees it.
@@ -282,6 +279,47 @@ impl<V: Visitor> Scratch<V> {
         if listing.capacity() >= BUFFER_BYTES {
             self.spare.get_or_insert(listing);
         }
+    }
+}
+
+/// Runs tasks of the visitor, one after the other, with everything that they queue. If there is a sharer, takes part
+/// in the work of all engines. An engine that assists does not begin the tasks, because the leader does.
+pub(crate) fn run<V: Visitor>(
+    visitor: &V,
+    sharer: Option<&dyn Sharer<V>>,
+    tasks: impl IntoIterator<Item = V::Task>,
+) {
+    let _end_run = EndRun;
+    let stealing = sharer.map(Sharer::stealing);
+    let attend = stealing
+        .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
+    sched::scope(visitor, attend, |worker| {
+        let _end = stealing.map(|stealing| End(stealing.exchange()));
+        if stealing.is_some_and(|stealing| stealing.part() == Part::Assistant) {
+            return worker.run_all();
+        }
+        for task in tasks {
+            worker.push(Task::Own(task), When::Next);
+            worker.run_all();
+        }
+    });
+}
+
+/// Guard that closes descriptors after all threads have ended, even if an observer has panicked.
+struct EndRun;
+
+impl Drop for EndRun {
+    fn drop(&mut self) {
+        sys::end_run();
+    }
+}
+
+/// Guard that reports the end of the run to the exchange, even if an observer has panicked.
+struct End<'e>(&'e dyn Exchange);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.end();
     }
 }
 
