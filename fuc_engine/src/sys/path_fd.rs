@@ -20,7 +20,6 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
 use rustix::io::Errno;
 
-use super::fd::Fd;
 use super::identity::FileId;
 use super::interrupted::retry_on_intr;
 use super::open::{At, Symlinks, open_directory, proc_path};
@@ -135,7 +134,7 @@ impl PathFd<'_> {
         }
         let held = stat_open(self.fd)?;
         if is_directory(&held) {
-            match self.open_again() {
+            match open_directory(self.fd, c".", Symlinks::NoFollow) {
                 Err(Errno::ACCESS) if self.at.is_some() => {}
                 opened => return Ok(op.on_open(opened?.as_fd())?),
             }
@@ -146,10 +145,6 @@ impl PathFd<'_> {
             return Err(Errno::STALE.into());
         }
         op.by_name(at, missing)
-    }
-
-    fn open_again(&self) -> Result<Fd, Errno> {
-        open_directory(self.fd, c".", Symlinks::NoFollow)
     }
 }
 

@@ -37,9 +37,14 @@ pub(super) fn begin<V: Visitor>(
     let Ok(parent) = reach_parent(visitor, sharer, &stolen) else {
         return put_off(sharer, stolen, worker);
     };
-    let stolen = *stolen;
+    let mut stolen = *stolen;
     match stolen.load {
-        Load::Range(_) => copy_range(visitor, sharer, parent, stolen, worker),
+        Load::Range(_) => {
+            let given = sharer.copy_range(&parent, &mut stolen, worker);
+            // The parent is closed before the ticket is given back.
+            release(visitor, &parent);
+            stealing.exchange().give_back(stolen.ticket, given);
+        }
         Load::Names(names) => {
             let loan = Loan {
                 ticket: stolen.ticket,
@@ -79,21 +84,6 @@ fn put_off<V: Visitor>(
         let exchange = sharer.stealing().exchange();
         exchange.give_back(stolen.ticket, Given::NotReached);
     }
-}
-
-/// Copies a range for another engine. `parent` is its borrowed directory.
-fn copy_range<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    parent: NodeOf<V>,
-    mut stolen: Stolen,
-    worker: &mut Walker<'_, '_, V>,
-) {
-    let given = sharer.copy_range(&parent, &mut stolen, worker);
-    // The parent is closed before the ticket is given back.
-    release(visitor, &parent);
-    let exchange = sharer.stealing().exchange();
-    exchange.give_back(stolen.ticket, given);
 }
 
 /// Opens the parent of stolen entries, and makes borrowed nodes of it and of each directory above.

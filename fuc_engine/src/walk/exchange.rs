@@ -431,7 +431,8 @@ pub(super) fn attend<V: Visitor>(
     }
 }
 
-/// Goes on with what comes back from another engine.
+/// Goes on with what comes back from another engine. Names that a thief could not reach are processed here, and those
+/// that their home could not reach fail. In a cancelled run, both stay.
 pub(super) fn take_back<V: Visitor>(
     visitor: &V,
     sharer: &dyn Sharer<V>,
@@ -439,21 +440,10 @@ pub(super) fn take_back<V: Visitor>(
     given: Given,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match kept {
-        Kept::Names(names) => take_names_back(visitor, sharer, names, given, worker),
-        Kept::Range { task, .. } => sharer.own_returned(task, given, worker),
-    }
-}
-
-/// Goes on with names that come back. Those that a thief could not reach are processed here, and those that their home
-/// could not reach fail. In a cancelled run, both stay.
-fn take_names_back<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    names: Names<V::Dir>,
-    given: Given,
-    worker: &mut Walker<'_, '_, V>,
-) {
+    let names = match kept {
+        Kept::Names(names) => names,
+        Kept::Range { task, .. } => return sharer.own_returned(task, given, worker),
+    };
     let (node, listing) = (names.parent, names.entries);
     match given {
         Given::Finished(finished) => sharer.note(&node, finished),
