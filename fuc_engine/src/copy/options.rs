@@ -367,11 +367,12 @@ impl Preserve {
 
     /// Returns `true` if a copy gets attributes after its content.
     fn sets_attributes(&self) -> bool {
-        self.ownership
-            || self.timestamps
-            || self.mode != ModePolicy::Default
-            || self.xattrs != Xattrs::Leave
-            || self.context
+        // All but the links are attributes.
+        let attributes = Self {
+            links: false,
+            ..*self
+        };
+        attributes != Self::default()
     }
 }
 

@@ -15,15 +15,16 @@ use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
 /// On another filesystem, it would be wrong, or put the copy where its directory does not want it.
 pub(super) fn is_layout(name: &CStr) -> bool {
     let name = name.to_bytes();
-    let of_lustre: [&[u8]; 6] = [
-        b"trusted.hsm",
-        b"trusted.link",
-        b"trusted.lma",
-        b"trusted.lmv",
-        b"trusted.lov",
-        b"trusted.som",
-    ];
-    name.starts_with(b"lustre.") || name.starts_with(b"ceph.") || of_lustre.contains(&name)
+    let is_of_lustre = matches!(
+        name,
+        b"trusted.hsm"
+            | b"trusted.link"
+            | b"trusted.lma"
+            | b"trusted.lmv"
+            | b"trusted.lov"
+            | b"trusted.som"
+    );
+    is_of_lustre || name.starts_with(b"lustre.") || name.starts_with(b"ceph.")
 }
 
 /// Copies the attributes with these names, as many as possible. The first failure is returned.
