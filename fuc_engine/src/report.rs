@@ -100,24 +100,17 @@ impl<'a> Report<'a> {
         is_cancelled
     }
 
-    /// Waits after an entry, if the run is throttled.
-    pub(crate) fn throttle(&self) {
-        if let Some(throttle) = self.throttle {
-            throttle.wait(1, 0);
+    /// Waits after entries or bytes of content, if the run is throttled.
+    pub(crate) fn throttle(&self, entries: u64, bytes: u64) {
+        if let Some(throttle) = self.throttle
+            && (entries, bytes) != (0, 0)
+        {
+            throttle.wait(entries, bytes);
         }
     }
 
     pub(crate) fn is_throttled(&self) -> bool {
         self.throttle.is_some()
-    }
-
-    /// Waits after bytes of content, if the run is throttled.
-    pub(crate) fn throttle_bytes(&self, bytes: u64) {
-        if let Some(throttle) = self.throttle
-            && bytes > 0
-        {
-            throttle.wait(0, bytes);
-        }
     }
 
     /// Counts an incomplete dest that was removed because the run was cancelled.

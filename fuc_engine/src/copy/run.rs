@@ -294,7 +294,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         self.scratch.tally.summary.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
-        report.throttle_bytes(bytes);
+        report.throttle(0, bytes);
         self.checkpoint();
         match report.must_stop() {
             true => Next::Cancel,

@@ -122,7 +122,7 @@ fn list_into<V: Visitor>(
         if is_wide
             && worker.has_company()
             && may_share(visitor)
-            && offer_rest(visitor, node, dir, worker)
+            && queue_listing(visitor, node, dir, When::Last, worker)
         {
             process(visitor, buffer, node, &dirs, worker);
             break;
@@ -139,23 +139,15 @@ fn list_into<V: Visitor>(
         }
         let is_enough = are_many_children(queued, || worker.active_workers());
         if (is_enough || processed.is_interrupted)
-            && let Some(position) = lend_position(visitor, dir)
+            && queue_listing(visitor, node, dir, When::AfterOwn, worker)
         {
-            return Ok(pause(node, position, worker));
+            return Ok(Listed::Paused);
         }
     }
     Ok(Listed::ToTheEnd)
 }
 
-/// Lets the rest of a listing wait below all that the running task has queued.
-fn pause<V: Visitor>(node: &NodeOf<V>, position: Fd, worker: &mut Walker<'_, '_, V>) -> Listed {
-    let node = NodeOf::<V>::clone(node);
-    let position = position.into();
-    worker.push(Task::Resume { node, position }, When::AfterOwn);
-    Listed::Paused
-}
-
-/// Does the same in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be
+/// Pauses a listing in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be
 /// kept. Reads all buffers if none can be.
 #[cold]
 fn pause_in_order<V: Visitor>(
@@ -169,43 +161,38 @@ fn pause_in_order<V: Visitor>(
     while buffer.fill(dir)? {
         filtered::retain(visitor, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
-        if let Some(position) = lend_position(visitor, dir) {
-            return Ok(pause(node, position, worker));
+        if queue_listing(visitor, node, dir, When::AfterOwn, worker) {
+            return Ok(Listed::Paused);
         }
     }
     Ok(Listed::ToTheEnd)
 }
 
-/// Offers the rest of a listing to other workers. Returns `false` if no descriptor can be lent.
-fn offer_rest<V: Visitor>(
+/// Queues the rest of a listing: below all that the running task has queued, or last, which offers it to other workers
+/// beside the caller. Returns `false` if no descriptor can be lent to it.
+fn queue_listing<V: Visitor>(
     visitor: &V,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
+    when: When,
     worker: &mut Walker<'_, '_, V>,
 ) -> bool {
-    let Some(position) = lend_position(visitor, dir) else {
-        return false;
-    };
-    // The task is one more user of the directory, beside the caller.
-    node.retain();
-    let node = NodeOf::<V>::clone(node);
-    // Only the oldest task is offered.
-    let position = position.into();
-    worker.push(Task::Resume { node, position }, When::Last);
-    true
-}
-
-/// Duplicates `dir` for a task that continues its listing, if a descriptor can be lent.
-fn lend_position<V: Visitor>(visitor: &V, dir: BorrowedFd<'_>) -> Option<Fd> {
     let descriptors = visitor.descriptors();
     if !descriptors.lend(1) {
-        return None;
+        return false;
     }
-    let position = sys::duplicate(dir);
-    if position.is_err() {
+    let Ok(position) = sys::duplicate(dir) else {
         descriptors.take_back(1);
+        return false;
+    };
+    if when == When::Last {
+        // The task is one more user of the directory.
+        node.retain();
     }
-    position.ok()
+    let node = NodeOf::<V>::clone(node);
+    let position = position.into();
+    worker.push(Task::Resume { node, position }, when);
+    true
 }
 
 /// Processes the part of a listing that a `Batch` task holds.
@@ -245,7 +232,7 @@ fn process<V: Visitor>(
         let visit = visitor.visit(node, dirs, entry, worker);
         queued += usize::from(visit != Visit::Done);
         if visit == Visit::QueuedSlow || visit == Visit::Queued && visitor.settings().is_in_order {
-            visitor.report().throttle();
+            visitor.report().throttle(1, 0);
             queued += queue_rest(visitor, entries, node, worker);
             is_interrupted = true;
             break;
@@ -256,7 +243,7 @@ fn process<V: Visitor>(
         }
         visitor.report().publish(&mut worker.scratch.tally);
         visitor.report().offer_directory(|| path(visitor, node));
-        visitor.report().throttle();
+        visitor.report().throttle(1, 0);
         let is_asked = worker.is_asked();
         let time = worker.checkpoint();
         // The governor may have begun at this checkpoint, and then the zones are known.

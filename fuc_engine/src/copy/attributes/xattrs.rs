@@ -33,22 +33,20 @@ pub(super) fn copy<'n>(
     dest: &Inode<'_>,
     names: impl Iterator<Item = &'n CStr>,
 ) -> Result<(), InodeError> {
-    let mut outcome = Ok(());
     let mut mode_before = None;
-    for name in names {
-        let copied = source.xattr(name).and_then(|value| {
-            match dest.set_xattr(name, &value) {
-                // The owner of a file may set its attributes only if the file is writable, so make
-                // it writable.
-                Err(Failed(Errno::ACCESS | Errno::PERM)) if mode_before.is_none() => {
-                    mode_before = Some(make_writable(dest)?);
-                    dest.set_xattr(name, &value)
-                }
-                set => set,
+    let copied = names.map(|name| {
+        let value = source.xattr(name)?;
+        match dest.set_xattr(name, &value) {
+            // The owner of a file may set its attributes only if the file is writable, so make
+            // it writable.
+            Err(Failed(Errno::ACCESS | Errno::PERM)) if mode_before.is_none() => {
+                mode_before = Some(make_writable(dest)?);
+                dest.set_xattr(name, &value)
             }
-        });
-        outcome = outcome.and(copied);
-    }
+            set => set,
+        }
+    });
+    let outcome = copied.fold(Ok(()), Result::and);
     match mode_before {
         Some(mode) if mode & OWNER_WRITES == 0 => outcome.and(dest.set_mode(mode).map_err(Failed)),
         _ => outcome,
@@ -161,19 +159,15 @@ pub(super) fn copy_other_acls<'n>(
     dest: &Inode<'_>,
     names: impl Iterator<Item = &'n CStr>,
 ) -> Result<(), InodeError> {
-    let mut outcome = Ok(());
-    for name in names {
-        let copied = match source.xattr(name) {
-            Ok(acl) => match dest.set_xattr(name, &acl) {
-                // An NFS server returns such an ACL for each file.
-                Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
-                set => set,
-            },
-            // As in cp, such an ACL may be listed by a server that has none.
-            Err(Failed(Errno::OPNOTSUPP)) => Ok(()),
-            Err(error) => Err(error),
-        };
-        outcome = outcome.and(copied);
-    }
-    outcome
+    let copied = names.map(|name| match source.xattr(name) {
+        Ok(acl) => match dest.set_xattr(name, &acl) {
+            // An NFS server returns such an ACL for each file.
+            Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+            set => set,
+        },
+        // As in cp, such an ACL may be listed by a server that has none.
+        Err(Failed(Errno::OPNOTSUPP)) => Ok(()),
+        Err(error) => Err(error),
+    });
+    copied.fold(Ok(()), Result::and)
 }

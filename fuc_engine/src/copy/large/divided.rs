@@ -148,7 +148,7 @@ pub(crate) struct FilePart {
     file: Arc<DividedFile>,
     content: Range<u64>,
     /// `true` if another engine was not able to copy the part.
-    stays: bool,
+    pub(crate) stays: bool,
 }
 
 impl FilePart {
@@ -205,14 +205,6 @@ impl FilePart {
             },
             content: self.content.clone(),
         })
-    }
-
-    /// Returns the part for this engine, because another one was not able to copy it.
-    pub(crate) fn kept_here(self) -> Self {
-        Self {
-            stays: true,
-            ..self
-        }
     }
 
     /// Copies the part. Gives halves of it to other workers by `give`. Returns the file if no other part of it is left.

@@ -209,14 +209,15 @@ pub(super) fn copy_stolen<'a>(
 /// Goes on with a part that comes back from another engine.
 pub(super) fn take_back<'a>(
     run: &CopyRun<'a>,
-    part: FilePart,
+    mut part: FilePart,
     given: Given,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
 ) {
     match given {
         Given::Finished(Finished { kept: false, .. }) => finish(run, part.done(), worker),
         Given::Finished(_) | Given::NotReached => {
-            worker.push(Task::Own(CopyTask::Part(part.kept_here())), When::Next);
+            part.stays = true;
+            worker.push(Task::Own(CopyTask::Part(part)), When::Next);
         }
     }
 }

@@ -231,7 +231,7 @@ impl EntryCopy<'_, '_, '_, '_> {
                 }
                 attributes?;
                 self.count(Counted::File, bytes);
-                run.ctx.report.throttle_bytes(bytes);
+                run.ctx.report.throttle(0, bytes);
                 if method.reflink == Mechanism::Used {
                     self.worker.scratch.tally.summary.reflinked_bytes += bytes;
                 }
