@@ -290,7 +290,8 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
         &mut self.scratch.own
     }
 
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> Next {
+    fn copied_piece(&mut self, bytes: u64) -> Next {
+        let report = &self.job.ctx.report;
         self.scratch.tally.summary.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);

@@ -140,7 +140,7 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     pub(crate) is_awaited: bool,
     pub(crate) scratch: J::Scratch,
     lap: Lap,
-    job: &'e J,
+    pub(crate) job: &'e J,
     shared: &'e Shared<J::Task>,
     scope: &'s Scope<'s, 'e>,
 }

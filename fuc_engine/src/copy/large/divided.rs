@@ -84,7 +84,7 @@ pub(crate) fn fill<W: CopyWorker>(
     let mut rest = None;
     let moved = filling.move_content(worker, |worker, piece| {
         let from = piece.rest.filter(|_| worker.is_asked());
-        let next = worker.copied_piece(&filling.ctx.report, piece.bytes);
+        let next = worker.copied_piece(piece.bytes);
         if next == Next::Cancel {
             return next;
         }
@@ -244,7 +244,7 @@ impl FilePart {
         let to = dest.fd.borrow().map_err(ContentError::Write)?;
         let options = ctx.policy.options;
         let copy = RangeCopy::new(from.as_fd(), to.as_fd(), &source.stat, options);
-        copy_and_halve(ctx, copy, &source.stat, content, worker, give)
+        copy_and_halve(copy, &source.stat, content, worker, give)
     }
 
     /// Notes that the part was copied. Returns the file if no other part of it is left.
@@ -264,7 +264,6 @@ enum Ended {
 /// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
 /// `content` ends earlier. `source` was read when the file was opened.
 fn copy_and_halve<W: CopyWorker>(
-    ctx: &Context<'_>,
     mut copy: RangeCopy<'_>,
     source: &Stat,
     content: &mut Range<u64>,
@@ -283,7 +282,7 @@ fn copy_and_halve<W: CopyWorker>(
         let ended = copy.run(at..content.end, &mut |piece: Piece| {
             let half = piece.rest.and_then(|at| middle(at..end));
             let is_asked = half.is_some() && worker.is_asked();
-            match worker.copied_piece(&ctx.report, piece.bytes) {
+            match worker.copied_piece(piece.bytes) {
                 Next::Piece if is_asked => Next::Share,
                 next => next,
             }
@@ -310,7 +309,7 @@ pub(crate) fn copy_for_another_engine<W: CopyWorker>(
         return Given::NotReached;
     };
     let copy = RangeCopy::new(source.as_fd(), dest.as_fd(), &stat, ctx.policy.options);
-    let ended = copy_and_halve(ctx, copy, &stat, content, worker, give);
+    let ended = copy_and_halve(copy, &stat, content, worker, give);
     let synced = match &ctx.durability {
         Some(durability) => durability.file_complete(dest.as_fd()),
         None => Ok(()),

@@ -204,9 +204,9 @@ impl<'f> Filling<'f> {
             ctx.changes
                 .write(&source.stat, || match options.spares_cache {
                     true => self.move_past_cache(worker),
-                    false => self.move_content(worker, |worker, piece| {
-                        worker.copied_piece(&ctx.report, piece.bytes)
-                    }),
+                    false => {
+                        self.move_content(worker, |worker, piece| worker.copied_piece(piece.bytes))
+                    }
                 })
         };
         match moved {
@@ -218,7 +218,6 @@ impl<'f> Filling<'f> {
     /// Moves the content, and drops it from the page cache behind the copy.
     #[cold]
     fn move_past_cache<W: CopyWorker>(&self, worker: &mut W) -> Result<Moved, ContentError> {
-        let report = &self.ctx.report;
         let (source, dest) = (self.source.fd.as_fd(), &self.dest);
         // After holes, the source was read beyond these bytes. What was read ahead must stay.
         let mut bytes_read = 0;
@@ -234,7 +233,7 @@ impl<'f> Filling<'f> {
         let moved = self.move_content(worker, |worker, piece| {
             bytes_read += piece.bytes;
             written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
-            match worker.copied_piece(report, piece.bytes) {
+            match worker.copied_piece(piece.bytes) {
                 next if written.is_ok() => next,
                 _ => Next::Cancel,
             }

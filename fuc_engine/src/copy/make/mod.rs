@@ -27,7 +27,6 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
-use crate::report::Report;
 use crate::sys::{self, Fd, Stat, Storage};
 
 pub(super) mod directory;
@@ -78,7 +77,7 @@ pub(super) trait CopyWorker {
 
     /// Accounts for a piece of a large file that was copied, and lets other workers have queued
     /// work before the next piece. Returns [`Next::Piece`], or [`Next::Cancel`] if the run was cancelled.
-    fn copied_piece(&mut self, report: &Report<'_>, bytes: u64) -> Next;
+    fn copied_piece(&mut self, bytes: u64) -> Next;
 
     /// Returns `true` if another engine wants a part of the content that this worker copies. To be called before
     /// [`copied_piece`](Self::copied_piece), which drops a request that queued tasks do not answer.

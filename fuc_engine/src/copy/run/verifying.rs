@@ -193,7 +193,7 @@ fn read(
         .or_else(|_| open(Uncached::Dropped))
         .map_err(|errno| (Operation::OpenSource, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
-    let progress = || worker.copied_piece(&ctx.report, 0);
+    let progress = || worker.copied_piece(0);
     let content = hash(file, reopen, &mut buffer, progress);
     worker.scratch.own.buffer = buffer;
     content.map_err(|errno| (Operation::Read, errno))
