@@ -79,6 +79,7 @@ pub(super) enum Role {
 
 /// A transfer of attributes from one inode to another.
 pub(super) struct Transfer<'a> {
+    pub(super) policy: &'a Policy<'a>,
     pub(super) source: Inode<'a>,
     /// Stat of the source when it was opened.
     pub(super) stat: &'a Stat,
@@ -157,10 +158,10 @@ pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {
 impl Transfer<'_> {
     /// Sets all attributes. After a failure to set the owner only the times are set, as in cp. Returns the
     /// failure that cp reports, which sets the times first.
-    pub(super) fn run(&self, policy: &Policy<'_>) -> Attributes {
+    pub(super) fn run(&self) -> Attributes {
         let mut warning = None;
-        let mut outcome = self.set_all_but_times(policy, &mut warning);
-        if policy.options.preserve.timestamps {
+        let mut outcome = self.set_all_but_times(&mut warning);
+        if self.policy.options.preserve.timestamps {
             outcome = self.set_times().and(outcome);
         }
         Attributes { outcome, warning }
@@ -168,13 +169,12 @@ impl Transfer<'_> {
 
     fn set_all_but_times(
         &self,
-        policy: &Policy<'_>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), AttributeError> {
         let mut mode = self.mode;
-        let preserve = &policy.options.preserve;
+        let preserve = &self.policy.options.preserve;
         if preserve.ownership {
-            let (owned, kind) = (self.set_owner(policy)?, sys::file_type(self.stat));
+            let (owned, kind) = (self.set_owner()?, sys::file_type(self.stat));
             if owned != Ownership::NotSet {
                 mode = mode.map(|mode| mode::after_chown(preserve, mode, kind));
             }
@@ -182,23 +182,23 @@ impl Transfer<'_> {
                 mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
             }
         }
-        let names = self.names_of_xattrs(policy);
-        let mut outcome = self.set_xattrs(policy, &names, warning);
+        let names = self.names_of_xattrs();
+        let mut outcome = self.set_xattrs(&names, warning);
         // A regular file got its context before its content.
         if !sys::is_regular(self.stat) {
-            outcome = outcome.and(label(policy, &self.dest));
+            outcome = outcome.and(label(self.policy, &self.dest));
         }
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
-            outcome = outcome.and(self.set_mode(policy, mode, &names));
+            outcome = outcome.and(self.set_mode(mode, &names));
         }
         outcome
     }
 
     /// Lists the extended attributes of the source, if the options ask for them or for ACLs, which are
     /// some of them.
-    fn names_of_xattrs(&self, policy: &Policy<'_>) -> Result<Vec<u8>, InodeError> {
-        let preserve = &policy.options.preserve;
+    fn names_of_xattrs(&self) -> Result<Vec<u8>, InodeError> {
+        let preserve = &self.policy.options.preserve;
         let keeps_acl = preserve.mode == ModePolicy::Preserve && self.mode.is_some();
         if preserve.xattrs == Xattrs::Leave && !keeps_acl {
             return Ok(Vec::new());
@@ -228,12 +228,12 @@ impl Transfer<'_> {
         set.map_err(|error| AttributeError::new(operation, error))
     }
 
-    fn set_owner(&self, policy: &Policy<'_>) -> Result<Ownership, AttributeError> {
+    fn set_owner(&self) -> Result<Ownership, AttributeError> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
             Ok(()) => Ok(Ownership::Set),
             Err(_) if self.has_owner() => Ok(Ownership::Set),
-            Err(Errno::PERM | Errno::INVAL) if policy.user != 0 => {
+            Err(Errno::PERM | Errno::INVAL) if self.policy.user != 0 => {
                 // Without root's rights the group may still be set. As in cp, a link keeps its group.
                 let is_link = sys::file_type(self.stat) == FileType::Symlink;
                 match is_link || self.dest.set_owner(None, group).is_err() {
@@ -254,11 +254,11 @@ impl Transfer<'_> {
     /// Copies the extended attributes that the options ask for, as many as possible.
     fn set_xattrs(
         &self,
-        policy: &Policy<'_>,
         names: &Result<Vec<u8>, InodeError>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), AttributeError> {
         let unset = |error| AttributeError::new(Operation::KeepXattrs, error);
+        let policy = self.policy;
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
             if !copies_context(policy) {
@@ -302,12 +302,11 @@ impl Transfer<'_> {
     /// has not. `names` are those of the source's extended attributes.
     fn set_mode(
         &self,
-        policy: &Policy<'_>,
         mode: u32,
         names: &Result<Vec<u8>, InodeError>,
     ) -> Result<(), AttributeError> {
         let unset = |error| AttributeError::new(Operation::KeepMode, error);
-        let policy_of_mode = policy.options.preserve.mode;
+        let policy_of_mode = self.policy.options.preserve.mode;
         if policy_of_mode == ModePolicy::Default {
             // The ACL that the dest inherited from its directory stays in force.
             return self
@@ -334,7 +333,7 @@ impl Transfer<'_> {
         let listed = names.as_deref().unwrap_or_default();
         let others = xattrs::names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
-            .filter(|&name| policy.xattr_action(name) == XattrAction::KeepWithMode);
+            .filter(|&name| self.policy.xattr_action(name) == XattrAction::KeepWithMode);
         xattrs::copy_other_acls(&self.source, &self.dest, others).map_err(unset)?;
         // There may be other ACLs than those that were asked for by name.
         match names {
@@ -427,6 +426,7 @@ pub(super) fn transfer(
         return Err(Errno::STALE);
     }
     let transfer = Transfer {
+        policy,
         source: source.inode(),
         stat,
         dest: dest.inode(),
@@ -451,7 +451,7 @@ pub(super) fn transfer(
                 .map(|mode| mode | present.st_mode & 0o7000),
         },
     };
-    Ok(transfer.run(policy))
+    Ok(transfer.run())
 }
 
 /// Gives the symbolic link at `dest`, which was made instead of a copy, the times of its source.

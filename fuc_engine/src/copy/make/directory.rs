@@ -388,6 +388,7 @@ fn transfer(
     dest: BorrowedFd<'_>,
 ) -> Attributes {
     let transfer = Transfer {
+        policy: &ctx.policy,
         source,
         stat,
         dest: Inode::directory(dest),
@@ -403,5 +404,5 @@ fn transfer(
         },
         mode: mark.mode(),
     };
-    transfer.run(&ctx.policy)
+    transfer.run()
 }

@@ -315,6 +315,7 @@ impl<'f> Filling<'f> {
     fn set_attributes(&self) -> Attributes {
         let (policy, origin) = (&self.ctx.policy, self.dest.origin);
         let transfer = Transfer {
+            policy,
             source: Inode::Opened(self.source.fd.as_fd()),
             stat: &self.source.stat,
             dest: Inode::Opened(self.dest.fd.as_fd()),
@@ -326,7 +327,7 @@ impl<'f> Filling<'f> {
             role: Role::Copy,
             mode: policy.last_mode(self.source.stat.st_mode, origin),
         };
-        transfer.run(policy)
+        transfer.run()
     }
 
     /// Marks a dest that the kernel could not write to the disk, and returns the failure.
