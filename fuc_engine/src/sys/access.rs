@@ -11,8 +11,8 @@ use rustix::fs::{Access, AtFlags, Dev, FileType, Stat, StatxAttributes, StatxFla
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
+use super::at::{At, Symlinks};
 use super::interrupted::retry_on_intr;
-use super::open::{At, Symlinks};
 use super::process::effective_user;
 use super::stat::{check_access, stat};
 

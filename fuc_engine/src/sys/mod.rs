@@ -9,6 +9,7 @@
 //!
 //! | file | content |
 //! |---|---|
+//! | `at` | a name in a directory, and whether a link there is followed |
 //! | `open` | opens files and directories, closes them with a check |
 //! | `fd` | descriptors, and the threads that may use them |
 //! | `table` | the descriptor tables of threads |
@@ -35,6 +36,7 @@
 
 mod access;
 mod acl;
+mod at;
 mod data;
 mod dir_name;
 mod fd;
@@ -60,6 +62,7 @@ pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
 pub(crate) use access::*;
 pub(crate) use acl::*;
+pub(crate) use at::{At, Symlinks};
 pub(crate) use data::*;
 pub(crate) use dir_name::DirName;
 pub(crate) use fd::{Borrowed, Fd, SharedFd};

@@ -8,8 +8,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::at::{At, Symlinks};
 use super::interrupted::retry_on_intr;
-use super::open::{At, Symlinks, proc_path};
+use super::open::proc_path;
 use super::stat::stat;
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {

@@ -4,44 +4,12 @@
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
-use rustix::fs::{
-    self, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat,
-};
+use rustix::fs::{self, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
 use rustix::io::Errno;
 
+use super::at::{At, Symlinks};
 use super::fd::Fd;
 use super::interrupted::retry_on_intr;
-
-/// Says what happens if the last component is a symbolic link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Symlinks {
-    Follow,
-    NoFollow,
-}
-
-impl Symlinks {
-    pub(super) fn open_flag(self) -> OFlags {
-        match self {
-            Self::Follow => OFlags::empty(),
-            Self::NoFollow => OFlags::NOFOLLOW,
-        }
-    }
-
-    pub(super) fn at_flag(self) -> AtFlags {
-        match self {
-            Self::Follow => AtFlags::empty(),
-            Self::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
-        }
-    }
-}
-
-/// A name in a directory, and whether a symbolic link there is followed.
-#[derive(Clone, Copy)]
-pub(crate) struct At<'a> {
-    pub(crate) dir: BorrowedFd<'a>,
-    pub(crate) name: &'a CStr,
-    pub(crate) symlinks: Symlinks,
-}
 
 /// Returns a path that leads to the open file itself if /proc is mounted.
 pub(super) fn proc_path(file: BorrowedFd<'_>) -> CString {

@@ -20,9 +20,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
 use rustix::io::Errno;
 
+use super::at::{At, Symlinks};
 use super::identity::FileId;
 use super::interrupted::retry_on_intr;
-use super::open::{At, Symlinks, open_directory, proc_path};
+use super::open::{open_directory, proc_path};
 use super::raw::{self, Call};
 use super::stat::{is_directory, stat, stat_open};
 

@@ -11,7 +11,7 @@ use linux_raw_sys::general::{
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::open::At;
+use super::at::At;
 
 /// The number of a system call that a machine may lack. Its first arguments are a directory and a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,10 +8,10 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::at::{At, Symlinks};
 use super::filesystem::keeps_identities;
 use super::identity::{FileId, Identity};
 use super::interrupted::retry_on_intr;
-use super::open::{At, Symlinks};
 
 /// Facts about an open directory.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{self, XattrFlags};
 use rustix::io::Errno;
 
+use super::at::At;
 use super::interrupted::retry_on_intr;
-use super::open::At;
 use super::path_fd::{InodeError, InodeOp, MissingCalls, unless_missing};
 use super::raw::{self, Call};
 

@@ -404,7 +404,6 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
         busy: Duration::from_millis(88),
         longest: Duration::from_millis(43),
         usage: usage(Duration::from_millis(3), 14),
-        ..Sample::default()
     };
     assert!(!governor.step(Duration::from_millis(45), sample));
     assert_eq!(governor.workers(), 2);
