@@ -1,6 +1,6 @@
 //! Compares the outputs of two commands, apart from their names and the order of lines.
 
-use std::path::Path;
+use std::{ffi::OsStr, path::Path};
 
 use super::{Observed, Status};
 
@@ -11,14 +11,19 @@ use super::{Observed, Status};
 /// component is replaced too, because a command may use either.
 #[must_use]
 pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
-    let text = String::from_utf8_lossy(output);
-    let whole = name.to_string_lossy().into_owned();
+    let mut text = format!("\n{}", String::from_utf8_lossy(output));
     let last = name.file_name().unwrap_or(name.as_os_str());
-    let names = [whole, last.to_string_lossy().into_owned()];
-    let mut lines: Vec<String> = text
-        .lines()
-        .flat_map(|line| messages(line, &names))
-        .collect();
+    for name in [name.as_os_str(), last].map(OsStr::to_string_lossy) {
+        for (own, common) in [
+            (format!("\n{name}: "), "\nCMD: "),
+            (format!("? {name}: "), "? \nCMD: "),
+            (format!("\nTry '{name} "), "\nTry 'CMD "),
+            (format!("\nUsage: {name} "), "\nUsage: CMD "),
+        ] {
+            text = text.replace(&own, common);
+        }
+    }
+    let mut lines: Vec<String> = text.lines().skip(1).map(str::to_owned).collect();
     lines.sort();
     lines
 }
@@ -27,12 +32,12 @@ pub fn normal_lines(output: &[u8], name: &Path) -> Vec<String> {
 pub(super) fn replaced(text: &[u8], pattern: &[u8], by: &[u8]) -> Vec<u8> {
     let mut rest = text;
     let mut replaced = Vec::with_capacity(text.len());
-    while let Some((&first, later)) = rest.split_first() {
+    while let [first, later @ ..] = rest {
         if let Some(later) = rest.strip_prefix(pattern) {
             replaced.extend(by);
             rest = later;
         } else {
-            replaced.push(first);
+            replaced.push(*first);
             rest = later;
         }
     }
@@ -62,39 +67,6 @@ fn told(
     let streams = [&outcome.stdout, &outcome.stderr];
     let lines = streams.map(|stream| normal_lines(stream, program));
     (outcome.status, lines)
-}
-
-/// Splits a line of prompts into its messages.
-fn messages(line: &str, names: &[String; 2]) -> Vec<String> {
-    let mut messages = Vec::new();
-    let mut rest = line;
-    loop {
-        let next = names
-            .iter()
-            .filter_map(|name| rest.find(&format!("? {name}: ")))
-            .min();
-        let Some(question_mark) = next else {
-            messages.push(anonymous(rest, names));
-            return messages;
-        };
-        let (message, later) = rest.split_at(question_mark + "? ".len());
-        messages.push(anonymous(message, names));
-        rest = later;
-    }
-}
-
-fn anonymous(message: &str, names: &[String; 2]) -> String {
-    for name in names {
-        if let Some(rest) = message.strip_prefix(&format!("{name}: ")) {
-            return format!("CMD: {rest}");
-        }
-        for before in ["Try '", "Usage: "] {
-            if let Some(rest) = message.strip_prefix(&format!("{before}{name} ")) {
-                return format!("{before}CMD {rest}");
-            }
-        }
-    }
-    message.to_owned()
 }
 
 #[cfg(test)]

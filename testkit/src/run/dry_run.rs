@@ -23,30 +23,26 @@ pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Out
         difference.is_empty(),
         "dry run, real run: {args:?}\n{difference}"
     );
-    let has_no_total = planned_total(&printed.stdout).is_empty();
-    assert!(real.outcome.stdout.is_empty() || !has_no_total, "{printed}");
+    let text = printed.stdout_text();
+    let has_total = text.lines().next_back().is_some_and(is_total);
+    assert!(real.outcome.stdout.is_empty() || has_total, "{printed}");
     printed
 }
 
-/// Returns the last line of a dry run, if it has one with totals.
-fn planned_total(stdout: &[u8]) -> &[u8] {
-    let end = stdout.strip_suffix(b"\n").unwrap_or_default();
-    let start = end.iter().rposition(|&byte| byte == b'\n');
-    let last = &stdout[start.map_or(0, |at| at + 1)..];
-    let totals = [&b"would remove "[..], b"would copy "];
-    let is_total = totals.iter().any(|words| {
-        let count = last.strip_prefix(*words).and_then(<[u8]>::first);
-        count.is_some_and(u8::is_ascii_digit)
-    });
-    if is_total { last } else { b"" }
+/// Returns `true` for the line of a dry run that has the totals. Other lines have a quoted name or a word in its place.
+fn is_total(line: &str) -> bool {
+    let totals = ["would remove ", "would copy "];
+    let counts = totals.map(|words| line.strip_prefix(words));
+    let mut counts = counts.into_iter().flatten();
+    counts.any(|count| count.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Returns what a real run with `--verbose` would print if it did what a dry run has printed.
 #[must_use]
 pub fn as_done(stdout: &[u8]) -> Vec<u8> {
-    let planned = &stdout[..stdout.len() - planned_total(stdout).len()];
-    let mut done = Vec::new();
-    for line in planned.split_inclusive(|&byte| byte == b'\n') {
+    let text = String::from_utf8_lossy(stdout);
+    let mut done = String::new();
+    for line in text.split_inclusive('\n').filter(|line| !is_total(line)) {
         let words = [
             ("would remove ", "removed "),
             ("would skip ", "skipped "),
@@ -54,11 +50,9 @@ pub fn as_done(stdout: &[u8]) -> Vec<u8> {
             ("would fail to copy ", ""),
         ];
         let mut words = words.iter();
-        let found =
-            words.find_map(|(plan, real)| Some((real, line.strip_prefix(plan.as_bytes())?)));
+        let found = words.find_map(|(plan, real)| Some((real, line.strip_prefix(plan)?)));
         let (real, rest) = found.unwrap_or((&"", line));
-        done.extend_from_slice(real.as_bytes());
-        done.extend_from_slice(rest);
+        done.extend([real, rest]);
     }
-    done
+    done.into_bytes()
 }
