@@ -91,7 +91,7 @@ pub(crate) fn walk<V: Visitor>(start: Start, mark: V::Mark, visitor: &mut V) -> 
     while let Some(level) = levels.last_mut() {
         if let Some((name, mark)) = level.pending.pop() {
             visitor.approach(current.as_fd(), &name)?;
-            let child = match open_dir(current.as_fd(), &name) {
+            let child = match open_unnoticed(current.as_fd(), &name, OFlags::DIRECTORY) {
                 Ok(child) => child,
                 Err(error) => {
                     visitor.locked_out(mark, error)?;
@@ -150,18 +150,14 @@ pub(crate) fn file_type(stat: &Stat) -> FileType {
 /// Returns the times in `stat`.
 pub(crate) fn times(stat: &Stat) -> Timestamps {
     Timestamps {
-        last_access: time(stat.st_atime, stat.st_atime_nsec),
-        last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
-    }
-}
-
-/// Joins a time of `stat`, in which the type of nanoseconds depends on the architecture.
-fn time(seconds: i64, nanoseconds: impl TryInto<i64>) -> Timespec {
-    Timespec {
-        tv_sec: seconds,
-        tv_nsec: nanoseconds
-            .try_into()
-            .unwrap_or_else(|_| unreachable!("BUG: a second has 10^9 nanoseconds")),
+        last_access: Timespec {
+            tv_sec: stat.st_atime,
+            tv_nsec: stat.st_atime_nsec as i64,
+        },
+        last_modification: Timespec {
+            tv_sec: stat.st_mtime,
+            tv_nsec: stat.st_mtime_nsec as i64,
+        },
     }
 }
 
@@ -169,12 +165,16 @@ pub(crate) fn dir_flags() -> OFlags {
     OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Opens a directory for listing. Leaves its atime as it is if that is permitted.
-fn open_dir(parent: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | dir_flags();
-    match openat(parent, name, flags | OFlags::NOATIME, Mode::empty()) {
+/// Opens an entry for reading. Leaves its atime as it is if that is permitted.
+pub(crate) fn open_unnoticed(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
+    match openat(dir, name, flags | OFlags::NOATIME, Mode::empty()) {
         // Only the owner may use O_NOATIME.
-        Err(Errno::PERM) => openat(parent, name, flags, Mode::empty()),
+        Err(Errno::PERM) => openat(dir, name, flags, Mode::empty()),
         outcome => outcome,
     }
 }

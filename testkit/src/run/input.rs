@@ -4,7 +4,6 @@ use std::{io, os::fd::OwnedFd};
 
 use rustix::{
     fs::{Mode, OFlags, open},
-    pipe::{PipeFlags, pipe_with},
     pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
 };
 
@@ -23,8 +22,8 @@ impl Input {
     pub(super) fn open(self) -> io::Result<(OwnedFd, OwnedFd)> {
         match self {
             Self::Pipe => {
-                let (read, write) = pipe_with(PipeFlags::CLOEXEC)?;
-                Ok((write, read))
+                let (read, write) = io::pipe()?;
+                Ok((write.into(), read.into()))
             }
             Self::Terminal => {
                 let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;

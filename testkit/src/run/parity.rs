@@ -12,7 +12,7 @@ use super::{
     Input, Outcome, Run,
     compare::{difference, replaced},
     lend,
-    twins::{Period, Twins},
+    twins::{Twins, now, since},
     wrapped::Link,
 };
 use crate::{
@@ -189,9 +189,9 @@ impl Parity {
             .then(|| Link::named(&self.gnu, &self.ours));
         let ours = link.as_ref().map_or(self.ours.clone(), Link::path);
         // One period for both: what both have preserved is then as fresh for one as for the other.
-        let period = Period::begin();
+        let begin = now();
         let both = [self.run(ours, 0, &trees[0]), self.run(gnu, 1, &trees[1])];
-        let period = period.end();
+        let period = since(begin);
         Ok(both.map(|observed| Observed {
             tree: observed.tree.with_fresh_times(&period),
             ..observed

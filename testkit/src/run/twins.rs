@@ -2,18 +2,19 @@
 //! building are made equal.
 
 use std::{
+    env,
     ffi::{CStr, CString},
     io,
     ops::RangeInclusive,
     os::fd::BorrowedFd,
     path::PathBuf,
-    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use rustix::{
     fs::{AtFlags, FileType, Gid, Stat, Timespec, Timestamps, Uid, chownat, statat, utimensat},
     io::Errno,
     process::geteuid,
+    time::{ClockId, clock_gettime},
 };
 
 use crate::{
@@ -22,9 +23,12 @@ use crate::{
 };
 
 /// The time that entries of twins get, unless their builder set one: 2001-09-09.
-const TWIN_TIME_SECONDS: i64 = 1_000_000_000;
-/// Allowance for the clock of file timestamps, which is coarser than `SystemTime`.
-const CLOCK_SLACK: Duration = Duration::from_secs(1);
+const TWIN_TIME: Timespec = Timespec {
+    tv_sec: 1_000_000_000,
+    tv_nsec: 0,
+};
+/// Allowance for the clock of file timestamps, which is coarser than [`now`].
+const CLOCK_SLACK_SECONDS: i64 = 1;
 
 /// Builds the same tree twice. Entries whose times the builder did not set get one time in the past.
 ///
@@ -48,16 +52,14 @@ pub(super) struct Twins {
 impl Twins {
     #[track_caller]
     pub(super) fn make<const N: usize>(&self, build: impl Fn(&Tree)) -> [Scratch; N] {
-        let period = Period::begin();
-        let twins = [(); N].map(|()| match &self.parent {
-            Some(parent) => Scratch::new_in(parent),
-            None => Scratch::new(),
-        });
+        let begin = now();
+        let parent = self.parent.clone().unwrap_or_else(env::temp_dir);
+        let twins = [(); N].map(|()| Scratch::new_in(&parent));
         for twin in &twins {
             build(&Tree::at(twin.path()));
         }
         let mut settling = Settling {
-            fresh: period.end(),
+            fresh: since(begin),
             owner: self.owner,
         };
         for twin in &twins {
@@ -70,30 +72,19 @@ impl Twins {
     }
 }
 
-/// A period measured by the clock of file timestamps.
-pub(super) struct Period(Duration);
-
-impl Period {
-    /// Begins one now.
-    pub(super) fn begin() -> Self {
-        Self(since_epoch().saturating_sub(CLOCK_SLACK))
-    }
-
-    /// Ends it now. Returns its limits since 1970, with an allowance for the clock.
-    pub(super) fn end(self) -> RangeInclusive<Duration> {
-        self.0..=since_epoch() + CLOCK_SLACK
-    }
+/// Returns the time in seconds since 1970.
+pub(super) fn now() -> i64 {
+    clock_gettime(ClockId::Realtime).tv_sec
 }
 
-fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("a clock that is past 1970")
+/// Returns the period from `begin` until now in seconds since 1970, with an allowance for the clock of timestamps.
+pub(super) fn since(begin: i64) -> RangeInclusive<i64> {
+    begin - CLOCK_SLACK_SECONDS..=now() + CLOCK_SLACK_SECONDS
 }
 
 /// Replaces recent times, and the owner if another user is wanted.
 struct Settling {
-    fresh: RangeInclusive<Duration>,
+    fresh: RangeInclusive<i64>,
     owner: Option<u32>,
 }
 
@@ -136,15 +127,9 @@ impl Settling {
             let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
             chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
         }
-        let settled = |time: Timespec| {
-            let fresh = u64::try_from(time.tv_sec).is_ok_and(|seconds| self.is_fresh(seconds));
-            match fresh {
-                true => Timespec {
-                    tv_sec: TWIN_TIME_SECONDS,
-                    tv_nsec: 0,
-                },
-                false => time,
-            }
+        let settled = |time: Timespec| match self.fresh.contains(&time.tv_sec) {
+            true => TWIN_TIME,
+            false => time,
         };
         // Both are set, because some filesystems take the current time for one that is omitted.
         let read = times(stat);
@@ -154,14 +139,12 @@ impl Settling {
         };
         Ok(utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
-
-    fn is_fresh(&self, seconds: u64) -> bool {
-        (self.fresh.start().as_secs()..=self.fresh.end().as_secs()).contains(&seconds)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::snapshot::{Attributes, Snapshot};
 

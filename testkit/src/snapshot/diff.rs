@@ -1,7 +1,10 @@
 //! The difference between two trees. It walks both side by side, with a stack of pairs of directories, and
 //! matches entries by their names.
 
-use std::{collections::BTreeMap, ffi::OsStr};
+use std::{
+    collections::{BTreeMap, HashMap},
+    ffi::OsStr,
+};
 
 use super::{SHOWN_LINES, Snapshot, full_path, shortened};
 
@@ -14,7 +17,7 @@ pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {
     if a == b {
         return String::new();
     }
-    let mut lines = lines(a, b);
+    let mut lines = lines([a, b]);
     // Without this check, unequal trees without an unequal fact would give an empty difference, and the test
     // would pass.
     assert!(!lines.is_empty(), "BUG: a difference that has no words");
@@ -26,48 +29,54 @@ pub(super) fn diff(a: &Snapshot, b: &Snapshot) -> String {
 }
 
 /// Describes each entry that differs.
-fn lines(a: &Snapshot, b: &Snapshot) -> Vec<String> {
+fn lines(trees: [&Snapshot; 2]) -> Vec<String> {
     let mut lines = Vec::new();
-    let (a_children, b_children) = (a.children(), b.children());
-    let mut pairs = vec![(0, 0)];
-    while let Some((in_a, in_b)) = pairs.pop() {
-        lines.extend(changed((a, in_a), (b, in_b)));
-        let mut sides: BTreeMap<&OsStr, (Option<usize>, Option<usize>)> = BTreeMap::new();
-        for &child in a_children.get(&in_a).into_iter().flatten() {
-            sides.entry(&a.entries[child].name).or_default().0 = Some(child);
+    let children = trees.map(children);
+    let mut pairs = vec![[0, 0]];
+    while let Some(pair) = pairs.pop() {
+        lines.extend(changed(trees, pair));
+        let mut below: BTreeMap<&OsStr, [Option<usize>; 2]> = BTreeMap::new();
+        for side in [0, 1] {
+            for &child in children[side].get(&pair[side]).into_iter().flatten() {
+                let name = &trees[side].entries[child].name;
+                below.entry(name).or_default()[side] = Some(child);
+            }
         }
-        for &child in b_children.get(&in_b).into_iter().flatten() {
-            sides.entry(&b.entries[child].name).or_default().1 = Some(child);
-        }
-        for pair in sides.into_values().rev() {
+        for pair in below.into_values().rev() {
             match pair {
-                (Some(in_a), Some(in_b)) => pairs.push((in_a, in_b)),
-                (Some(in_a), None) => lines.push(format!("- {}", a.described(in_a))),
-                (None, Some(in_b)) => lines.push(format!("+ {}", b.described(in_b))),
-                (None, None) => {}
+                [Some(in_a), Some(in_b)] => pairs.push([in_a, in_b]),
+                [Some(in_a), None] => lines.push(format!("- {}", trees[0].described(in_a))),
+                [None, Some(in_b)] => lines.push(format!("+ {}", trees[1].described(in_b))),
+                [None, None] => {}
             }
         }
     }
     lines
 }
 
+/// Returns the numbers of the entries of each directory.
+fn children(tree: &Snapshot) -> HashMap<usize, Vec<usize>> {
+    let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (index, entry) in tree.entries.iter().enumerate().skip(1) {
+        children.entry(entry.parent).or_default().push(index);
+    }
+    children
+}
+
 /// Describes the facts in which two entries of one path differ, or returns `None` if there are none.
-fn changed(a: (&Snapshot, usize), b: (&Snapshot, usize)) -> Option<String> {
-    let facts = |(tree, entry): (&Snapshot, usize)| BTreeMap::from_iter(tree.facts(entry));
-    let (first, second) = (facts(a), facts(b));
-    let labels = first
-        .keys()
-        .chain(second.keys().filter(|&label| !first.contains_key(label)));
-    let differing = labels.filter(|&label| first.get(label) != second.get(label));
-    let shown = |fact: Option<&String>| fact.map_or("nothing".to_owned(), |fact| shortened(fact));
-    let changes = differing.map(|label| {
-        format!(
-            "{} != {}",
-            shown(first.get(label)),
-            shown(second.get(label))
-        )
-    });
+fn changed(trees: [&Snapshot; 2], pair: [usize; 2]) -> Option<String> {
+    let mut facts: BTreeMap<&str, [Option<String>; 2]> = BTreeMap::new();
+    for side in [0, 1] {
+        for (label, fact) in trees[side].facts(pair[side]) {
+            facts.entry(label).or_default()[side] = Some(fact);
+        }
+    }
+    facts.retain(|_, [a, b]| a != b);
+    let shown = |fact: &Option<String>| shortened(fact.as_deref().unwrap_or("nothing"));
+    let changes = facts
+        .values()
+        .map(|facts| facts.each_ref().map(shown).join(" != "));
     let changes: Vec<String> = changes.collect();
-    let path = full_path(&a.0.entries, a.1);
+    let path = full_path(&trees[0].entries, pair[0]);
     (!changes.is_empty()).then(|| format!("~ {}: {}", shortened(&path), changes.join("; ")))
 }

@@ -17,9 +17,9 @@
 //! The invariant: the order of entries depends only on their names, and an entry refers to its parent by
 //! number. So equal trees are equal lists, and a chain of 100,000 levels needs no long paths.
 
-use std::{
-    collections::HashMap, ffi::OsString, fmt, ops::RangeInclusive, path::Path, time::Duration,
-};
+use std::{ffi::OsString, fmt, ops::RangeInclusive, path::Path};
+
+use rustix::fs::Timespec;
 
 pub use attributes::Attributes;
 pub use rustix::fs::FileType as Kind;
@@ -46,11 +46,10 @@ struct Entry {
     parent: usize,
     name: OsString,
     kind: Kind,
-    /// The attributes that count, with labels.
+    /// The type and the attributes that count, with labels. Facts of two entries are compared if they have the same label.
     facts: Vec<(&'static str, String)>,
-    /// Seconds and nanoseconds, with labels. `None`: some time during the run. Such times differ from run to run, so all
-    /// of them are equal.
-    times: Vec<(&'static str, Option<(i64, i64)>)>,
+    /// Times with labels. `None`: some time during the run. Such times differ from run to run, so all of them are equal.
+    times: Vec<(&'static str, Option<Timespec>)>,
 }
 
 impl Snapshot {
@@ -86,25 +85,18 @@ impl Snapshot {
     pub fn kind(&self, path: impl AsRef<Path>) -> Option<Kind> {
         let mut found = 0;
         for name in path.as_ref() {
-            found = *self
-                .children()
-                .get(&found)?
-                .iter()
-                .find(|&&child| self.entries[child].name == name)?;
+            let mut below = self.entries.iter().skip(1);
+            found = 1 + below.position(|entry| entry.parent == found && entry.name == name)?;
         }
         Some(self.entries[found].kind)
     }
 
-    /// Makes all times within `period`, given since 1970, equal. Then two commands that ran at different
+    /// Makes all times within `period`, in seconds since 1970, equal. Then two commands that ran at different
     /// moments leave equal trees, while times that they preserved still count.
-    pub(crate) fn with_fresh_times(mut self, period: &RangeInclusive<Duration>) -> Self {
-        let is_fresh = |(seconds, nanos): (i64, i64)| {
-            let time = seconds.try_into().ok().zip(nanos.try_into().ok());
-            time.is_some_and(|(seconds, nanos)| period.contains(&Duration::new(seconds, nanos)))
-        };
+    pub(crate) fn with_fresh_times(mut self, period: &RangeInclusive<i64>) -> Self {
         let times = self.entries.iter_mut().flat_map(|entry| &mut entry.times);
         for (_, time) in times {
-            *time = time.filter(|&time| !is_fresh(time));
+            *time = time.filter(|time| !period.contains(&time.tv_sec));
         }
         self
     }
@@ -127,31 +119,23 @@ impl Snapshot {
         diff::diff(self, other)
     }
 
-    /// Returns the numbers of the entries of each directory.
-    fn children(&self) -> HashMap<usize, Vec<usize>> {
-        let mut children: HashMap<usize, Vec<usize>> = HashMap::new();
-        for (index, entry) in self.entries.iter().enumerate().skip(1) {
-            children.entry(entry.parent).or_default().push(index);
-        }
-        children
-    }
-
-    /// Describes an entry by labelled facts. Facts of two entries are compared if they have the same label.
-    fn facts(&self, index: usize) -> Vec<(&'static str, String)> {
+    /// Describes an entry by its facts and times.
+    fn facts(&self, index: usize) -> impl Iterator<Item = (&'static str, String)> {
         let entry = &self.entries[index];
-        let kind = ("type", format!("{:?}", entry.kind));
         let times = entry.times.iter().map(|&(label, time)| match time {
-            Some((seconds, nanos)) => (label, format!("{label} {seconds}.{nanos:09}")),
+            Some(time) => (
+                label,
+                format!("{label} {}.{:09}", time.tv_sec, time.tv_nsec),
+            ),
             None => (label, format!("{label} fresh")),
         });
-        let facts = entry.facts.iter().cloned();
-        [kind].into_iter().chain(facts).chain(times).collect()
+        entry.facts.iter().cloned().chain(times)
     }
 
     /// Describes an entry by its path and its facts. What is long is shortened.
     fn described(&self, index: usize) -> String {
-        let facts = self.facts(index).into_iter();
-        let facts: Vec<String> = facts.map(|(_, fact)| shortened(&fact)).collect();
+        let facts = self.facts(index).map(|(_, fact)| shortened(&fact));
+        let facts: Vec<String> = facts.collect();
         let path = full_path(&self.entries, index);
         format!("{}: {}", shortened(&path), facts.join(" "))
     }

@@ -6,16 +6,17 @@ use std::{
     ffi::{CStr, CString, OsStr, OsString},
     io,
     os::{
-        fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd},
+        fd::{AsFd as _, AsRawFd as _, BorrowedFd},
         unix::ffi::OsStrExt as _,
     },
     path::Path,
 };
 
 use rustix::{
+    buffer::spare_capacity,
     fs::{
-        AtFlags, Mode, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
-        openat, readlinkat, statat, statx, utimensat,
+        AtFlags, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
+        readlinkat, statat, statx, utimensat,
     },
     io::Errno,
 };
@@ -23,7 +24,7 @@ use rustix::{
 use super::{Attributes, Entry, Kind, content::content, full_path};
 use crate::{
     tree::OMIT,
-    walk::{Start, Visitor, file_type, identity, names, times, walk},
+    walk::{Start, Visitor, file_type, identity, names, open_unnoticed, times, walk},
 };
 
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
@@ -92,20 +93,19 @@ impl Recorder {
         let wanted = self.attributes;
         let facts = place.facts(wanted, &stat)?;
         let read = times(&stat);
-        let times = [
-            ("mtime", Attributes::MTIME, read.last_modification),
-            ("atime", Attributes::ATIME, read.last_access),
-        ];
-        let times = times
-            .into_iter()
-            .filter(|&(_, attribute, _)| wanted.contains(attribute));
-        let times = times.map(|(label, _, time)| (label, Some((time.tv_sec, time.tv_nsec))));
+        let mut times = Vec::new();
+        if wanted.contains(Attributes::MTIME) {
+            times.push(("mtime", Some(read.last_modification)));
+        }
+        if wanted.contains(Attributes::ATIME) {
+            times.push(("atime", Some(read.last_access)));
+        }
         self.entries.push(Entry {
             parent,
             name: OsStr::from_bytes(name.to_bytes()).to_owned(),
             kind,
             facts,
-            times: times.collect(),
+            times,
         });
         if kind != Kind::Directory && stat.st_nlink > 1 && wanted.contains(Attributes::LINKS) {
             self.link(identity(&stat));
@@ -143,60 +143,55 @@ struct Place<'a> {
     name: &'a CStr,
 }
 
-type Fact<'a> = &'a dyn Fn() -> io::Result<String>;
-
 impl Place<'_> {
-    /// Describes the `wanted` attributes except times, by labelled facts.
+    /// Describes the type and the `wanted` attributes except times, by labelled facts.
     fn facts(&self, wanted: Attributes, stat: &Stat) -> io::Result<Vec<(&'static str, String)>> {
         let kind = file_type(stat);
-        let (is_file, is_link) = (kind == Kind::RegularFile, kind == Kind::Symlink);
-        let is_device = matches!(kind, Kind::CharacterDevice | Kind::BlockDevice);
-        let has_holes = is_file && stat.st_blocks * 512 < stat.st_size;
-        let mode = || Ok(format!("mode {:o}", stat.st_mode & 0o7777));
-        let size = || Ok(format!("{} bytes", stat.st_size));
-        let content = || Ok(self.content());
-        let target = || self.target(wanted, stat);
-        let number = (major(stat.st_rdev), minor(stat.st_rdev));
-        let device = || Ok(format!("device {}:{}", number.0, number.1));
-        let owner = || Ok(format!("owner {}:{}", stat.st_uid, stat.st_gid));
-        let xattrs = || self.xattrs();
-        let holes = || Ok("has holes".to_owned());
-        let changed = (stat.st_ino, stat.st_ctime, stat.st_ctime_nsec);
-        let change = || Ok(format!("inode and change {changed:?}"));
-        let all: [(_, _, _, Fact<'_>); 9] = [
-            ("mode", Attributes::MODE, !is_link, &mode),
-            ("size", Attributes::SIZE, is_file, &size),
-            ("content", Attributes::DATA, is_file, &content),
-            ("target", Attributes::NAMES, is_link, &target),
-            ("device", Attributes::DEVICE, is_device, &device),
-            ("owner", Attributes::OWNER, true, &owner),
-            ("xattrs", Attributes::XATTRS, true, &xattrs),
-            ("holes", Attributes::HOLES, has_holes, &holes),
-            ("change", Attributes::CHANGE, true, &change),
-        ];
-        let told = all
-            .into_iter()
-            .filter(|&(_, attribute, has_it, _)| has_it && wanted.contains(attribute));
-        let facts = told.map(|(label, _, _, fact)| Ok((label, fact()?)));
-        let facts: io::Result<Vec<_>> = facts.collect();
-        Ok(facts?
-            .into_iter()
-            .filter(|(_, fact)| !fact.is_empty())
-            .collect())
+        let is_file = kind == Kind::RegularFile;
+        let wants = |attribute| wanted.contains(attribute);
+        let mut facts = Vec::new();
+        let mut add = |label, fact| facts.push((label, fact));
+        add("type", format!("{kind:?}"));
+        if wants(Attributes::MODE) && kind != Kind::Symlink {
+            add("mode", format!("mode {:o}", stat.st_mode & 0o7777));
+        }
+        if wants(Attributes::SIZE) && is_file {
+            add("size", format!("{} bytes", stat.st_size));
+        }
+        if wants(Attributes::DATA) && is_file {
+            add("content", self.content());
+        }
+        if kind == Kind::Symlink {
+            add("target", self.target(wanted, stat)?);
+        }
+        if wants(Attributes::DEVICE) && matches!(kind, Kind::CharacterDevice | Kind::BlockDevice) {
+            let (major, minor) = (major(stat.st_rdev), minor(stat.st_rdev));
+            add("device", format!("device {major}:{minor}"));
+        }
+        if wants(Attributes::OWNER) {
+            add("owner", format!("owner {}:{}", stat.st_uid, stat.st_gid));
+        }
+        let xattrs = match wants(Attributes::XATTRS) {
+            true => self.xattrs()?,
+            false => Vec::new(),
+        };
+        if !xattrs.is_empty() {
+            add("xattrs", format!("xattrs {}", xattrs.join(" ")));
+        }
+        if wants(Attributes::HOLES) && is_file && stat.st_blocks * 512 < stat.st_size {
+            add("holes", "has holes".to_owned());
+        }
+        if wants(Attributes::CHANGE) {
+            let changed = (stat.st_ino, stat.st_ctime, stat.st_ctime_nsec);
+            add("change", format!("inode and change {changed:?}"));
+        }
+        Ok(facts)
     }
 
     fn content(&self) -> String {
-        let content = self.open().and_then(|file| content(file.as_fd()));
+        let file = open_unnoticed(self.dir, self.name, OFlags::NONBLOCK);
+        let content = file.and_then(|file| content(file.as_fd()));
         content.unwrap_or_else(|e| format!("unreadable ({e})"))
-    }
-
-    fn open(&self) -> Result<OwnedFd, Errno> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        match openat(self.dir, self.name, flags | OFlags::NOATIME, Mode::empty()) {
-            // Only the owner of a file may use O_NOATIME.
-            Err(Errno::PERM) => openat(self.dir, self.name, flags, Mode::empty()),
-            outcome => outcome,
-        }
     }
 
     fn target(&self, wanted: Attributes, stat: &Stat) -> io::Result<String> {
@@ -214,14 +209,13 @@ impl Place<'_> {
 
     /// Returns all extended attributes, sorted by name. A path through /proc also serves links, special files
     /// and files that may not be opened.
-    fn xattrs(&self) -> io::Result<String> {
+    fn xattrs(&self) -> io::Result<Vec<String>> {
         let mut path = format!("/proc/self/fd/{}/", self.dir.as_raw_fd()).into_bytes();
         path.extend(self.name.to_bytes());
         let path = OsStr::from_bytes(&path);
-        let mut list = vec![0; XATTR_MAX_BYTES];
-        match llistxattr(path, &mut list) {
-            Ok(len) => list.truncate(len),
-            Err(Errno::OPNOTSUPP) => list.clear(),
+        let mut list = Vec::with_capacity(XATTR_MAX_BYTES);
+        match llistxattr(path, spare_capacity(&mut list)) {
+            Ok(_) | Err(Errno::OPNOTSUPP) => {}
             Err(e) => return Err(e.into()),
         }
         let mut xattrs = Vec::new();
@@ -229,17 +223,16 @@ impl Place<'_> {
             .split(|&byte| byte == 0)
             .filter(|name| !name.is_empty())
         {
-            let mut value = vec![0; XATTR_MAX_BYTES];
-            match lgetxattr(path, name, &mut value) {
-                Ok(len) => value.truncate(len),
+            let mut value = Vec::with_capacity(XATTR_MAX_BYTES);
+            match lgetxattr(path, name, spare_capacity(&mut value)) {
+                Ok(_) => {}
                 // Some attributes can be listed, but not read without permission to read the file.
                 Err(Errno::ACCESS | Errno::PERM | Errno::NODATA) => value = b"unreadable".to_vec(),
                 Err(e) => return Err(e.into()),
             }
-            xattrs.push(format!(" {}={}", name.escape_ascii(), value.escape_ascii()));
+            xattrs.push(format!("{}={}", name.escape_ascii(), value.escape_ascii()));
         }
         xattrs.sort();
-        let label = if xattrs.is_empty() { "" } else { "xattrs" };
-        Ok(label.to_owned() + &xattrs.concat())
+        Ok(xattrs)
     }
 }

@@ -181,8 +181,7 @@ fn fresh_times_are_equal_and_old_ones_still_count() {
             .mtime(Duration::from_secs(seconds))
             .select("")
             .mtime(Duration::ZERO);
-        Snapshot::of(&scratch, Attributes::MTIME)
-            .with_fresh_times(&(Duration::from_secs(100)..=Duration::from_secs(200)))
+        Snapshot::of(&scratch, Attributes::MTIME).with_fresh_times(&(100..=200))
     };
     assert_eq!(file(100), file(200));
     assert_ne!(file(98), file(99));

@@ -144,13 +144,13 @@ impl Tree {
     /// Sets the time of the last modification, given since 1970.
     #[track_caller]
     pub fn mtime(&self, since_epoch: Duration) -> &Self {
-        self.times(OMIT, timespec(since_epoch))
+        self.times(OMIT, time(since_epoch))
     }
 
     /// Sets the time of the last access, given since 1970.
     #[track_caller]
     pub fn atime(&self, since_epoch: Duration) -> &Self {
-        self.times(timespec(since_epoch), OMIT)
+        self.times(time(since_epoch), OMIT)
     }
 
     /// Sets an extended attribute, such as `user.note`.
@@ -228,11 +228,8 @@ pub(crate) const OMIT: Timespec = Timespec {
     tv_nsec: UTIME_OMIT,
 };
 
-pub(crate) fn timespec(since_epoch: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(since_epoch.as_secs()).expect("a time within the range of time_t"),
-        tv_nsec: since_epoch.subsec_nanos().into(),
-    }
+fn time(since_epoch: Duration) -> Timespec {
+    Timespec::try_from(since_epoch).expect("a time within the range of time_t")
 }
 
 /// Makes `dir` and its missing parents, each of mode 755.
