@@ -6,7 +6,7 @@
 use std::{fs, path::Path};
 
 use crate::{
-    probe::{Skip, has_program},
+    probe::{Skip, need_program},
     run::{Run, Stream},
     tree::{Scratch, Tree},
 };
@@ -49,13 +49,11 @@ impl Shell {
     /// # Panics
     /// If the shell fails.
     pub fn complete(self, scripts: &Path, line: &str, dir: &Path) -> Result<Vec<String>, Skip> {
-        if !has_program(self.program()) {
-            return Err(Skip(format!("{} is not installed", self.program())));
-        }
+        need_program(self.program())?;
         let home = Scratch::new();
         let candidates = match self {
             Self::Fish => complete_in_fish(home.path(), scripts, line, dir),
-            Self::Bash | Self::Zsh => self.complete_at_terminal(home.path(), scripts, line, dir),
+            Self::Bash | Self::Zsh => self.complete_at_terminal(home.path(), scripts, line, dir)?,
         };
         let value = |word: &str| match word.split_once('=') {
             Some((_, value)) if !value.is_empty() => value.to_owned(),
@@ -74,7 +72,7 @@ impl Shell {
         scripts: &Path,
         line: &str,
         dir: &Path,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>, Skip> {
         let command = command(line);
         let out = home.join("out");
         let common = format!(
@@ -82,6 +80,7 @@ impl Shell {
             out.display()
         );
         let scripts = scripts.display();
+        let shell = Run::new(self.program());
         let (file, settings, shell) = match self {
             Self::Zsh => (
                 ".zshrc",
@@ -92,19 +91,22 @@ impl Shell {
                      zstyle ':completion:all-matches:*' insert true\n\
                      bindkey '^Xm' all-matches\n"
                 ),
-                "zsh -d -i".to_owned(),
+                shell.args(["-d", "-i"]),
             ),
             _ => (
                 ".bashrc",
                 format!(
                     "source '{scripts}/{command}.bash'\nbind '\"\\C-xm\": insert-completions'\n"
                 ),
-                format!("bash --noprofile --rcfile '{}/.bashrc' -i", home.display()),
+                shell
+                    .args(["--noprofile", "--rcfile"])
+                    .arg(home.join(".bashrc"))
+                    .arg("-i"),
             ),
         };
         Tree::at(home).file(file, settings + &common);
-        let mut live = Run::new("script")
-            .args(["-qec", &shell, "/dev/null"])
+        let mut live = shell
+            .at_terminal()?
             .env("ZDOTDIR", home)
             .env("INPUTRC", "/dev/null")
             .env("TERM", "dumb")
@@ -121,10 +123,8 @@ impl Shell {
         let words = words.lines().skip(before).filter(|word| !word.is_empty());
         // Without candidates the last word stays as it is.
         let typed = line.rsplit(' ').next();
-        words
-            .filter(|word| Some(*word) != typed)
-            .map(str::to_owned)
-            .collect()
+        let inserted = words.filter(|word| Some(*word) != typed);
+        Ok(inserted.map(str::to_owned).collect())
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::{
     completion::Shell,
-    probe::{Skip, has_program},
+    probe::{Skip, need_program},
     run::Run,
     tree::{Scratch, Tree},
 };
@@ -39,9 +39,7 @@ impl Installed<'_> {
     /// # Panics
     /// If the page is otherwise.
     pub fn page_has(&self, words: &[&str]) -> Result<(), Skip> {
-        if !has_program("man") {
-            return Err(Skip("man is not installed".into()));
-        }
+        need_program("man")?;
         let page = format!("{}/man/{}.1", self.package, self.name);
         let man = Run::new("man").args(["--warnings", "-l", &page]);
         let outcome = man.env("MANWIDTH", "80").output();
@@ -80,11 +78,14 @@ impl Installed<'_> {
     /// Asserts that the help fits a terminal of 80 columns.
     ///
     /// # Panics
-    /// If it does not.
+    /// Panics with the widest line if it does not.
     pub fn help_fits(&self) {
         // By its name, because the help repeats the path that the command was called by.
         let programs = Path::new(self.program).parent().expect("a path");
         let help = Run::new(self.name).arg("--help").env("PATH", programs);
-        help.output().assert_success().assert_fits(80);
+        let text = help.output().assert_success().stdout_text();
+        let width = |line: &&str| line.chars().count();
+        let widest = text.lines().max_by_key(width).expect("some lines");
+        assert!(width(&widest) <= 80, "{widest:?}");
     }
 }

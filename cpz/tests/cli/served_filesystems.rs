@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use testkit::{
     or_skip,
-    probe::{Program, ProgramMount},
+    probe::{Mounted, Program},
     snapshot::Attributes,
     tree::{Scratch, Tree, noise},
 };
@@ -76,7 +76,7 @@ fn symlinks(tree: &Tree) {
 
 /// A filesystem, and what is compared on it.
 struct Place {
-    mount: ProgramMount,
+    mount: Mounted,
     attributes: Attributes,
 }
 
@@ -88,7 +88,7 @@ impl Place {
             _ => Attributes::ATIME,
         };
         Ok(Self {
-            mount: ProgramMount::new(program, options)?,
+            mount: program.mount(options)?,
             attributes: Attributes::ALL - unlisted,
         })
     }

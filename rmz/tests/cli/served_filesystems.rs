@@ -5,7 +5,7 @@ use std::process::Command;
 
 use testkit::{
     or_skip,
-    probe::{Program, ProgramMount},
+    probe::Program,
     snapshot::Attributes,
     tree::{Scratch, Tree},
 };
@@ -37,7 +37,7 @@ fn build_with_links(tree: &Tree) {
 /// Compares removals of as much of the tree as the filesystem can store.
 #[track_caller]
 fn compare(program: Program, build: fn(&Tree)) {
-    let mount = or_skip!(ProgramMount::new(program, &[]));
+    let mount = or_skip!(program.mount(&[]));
     let local = Scratch::new();
     build(&Tree::at(local.path()));
     let source = local.path().join("s");

@@ -16,6 +16,7 @@
 use std::{
     collections::BTreeSet,
     env,
+    ffi::OsStr,
     fs::{self, File},
     path::{Path, PathBuf},
     process::Command,
@@ -37,9 +38,9 @@ pub use rustix::io::Errno;
 
 pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
-pub use mount::{Fs, LoopMount};
+pub use mount::{Fs, LoopMount, Mounted};
 pub use overlay::{Layers, Overlay};
-pub use program::{Program, ProgramMount};
+pub use program::Program;
 
 mod fuse;
 mod gnu;
@@ -107,10 +108,14 @@ pub fn is_root() -> bool {
 /// Returns `true` if the program `name` is installed.
 #[must_use]
 pub fn has_program(name: &str) -> bool {
-    find_program(name).is_some()
+    need_program(name).is_ok()
 }
 
-fn find_program(name: &str) -> Option<PathBuf> {
+/// Returns the path of the program `name`.
+///
+/// # Errors
+/// If it is not installed.
+pub(crate) fn need_program(name: &str) -> Result<PathBuf, Skip> {
     // A user's PATH often lacks the directories of programs that make and mount filesystems.
     let extra = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     let dirs = env::var_os("PATH").unwrap_or_default();
@@ -118,6 +123,32 @@ fn find_program(name: &str) -> Option<PathBuf> {
         .chain(extra)
         .map(|dir| dir.join(name))
         .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+        .ok_or_else(|| Skip(format!("there is no {name}")))
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// If it is not installed, or fails.
+pub(crate) fn run<'a>(
+    program: &str,
+    args: impl IntoIterator<Item = &'a OsStr>,
+) -> Result<(), Skip> {
+    match Command::new(need_program(program)?).args(args).output() {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            Err(Skip(format!("{program} refuses: {}", complaint.trim())))
+        }
+        Err(e) => Err(Skip(format!("{program} does not run: {e}"))),
+    }
+}
+
+fn need_root(what: &str) -> Result<(), Skip> {
+    match is_root() {
+        true => Ok(()),
+        false => Err(Skip(format!("mounting {what} takes root"))),
+    }
 }
 
 /// Returns the soft and the hard limit of open descriptors; `None` means unlimited.
@@ -158,11 +189,12 @@ pub fn supports_xattrs(dir: &Path) -> bool {
 #[must_use]
 pub fn supports_acls(dir: &Path) -> bool {
     let scratch = Scratch::new_in(dir);
-    Command::new("setfacl")
-        .args(["-m", "u:1:rwx"])
-        .arg(scratch.path())
-        .output()
-        .is_ok_and(|output| output.status.success())
+    let args = ["-m", "u:1:rwx"].map(OsStr::new);
+    run(
+        "setfacl",
+        args.into_iter().chain([scratch.path().as_os_str()]),
+    )
+    .is_ok()
 }
 
 #[cfg(test)]

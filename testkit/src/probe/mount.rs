@@ -1,13 +1,13 @@
 //! Filesystems of several kinds, made in image files and mounted.
 
 use std::{
+    env,
     ffi::OsStr,
     fs::{self, File},
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use super::{Skip, find_program, is_root};
+use super::{Skip, need_root, run};
 use crate::tree::Scratch;
 
 /// A kind of filesystem.
@@ -44,15 +44,16 @@ impl Fs {
 /// A new and empty filesystem, which is unmounted and deleted when this is dropped.
 #[derive(Debug)]
 pub struct LoopMount {
-    // Fields are dropped in this order, so the filesystem is unmounted before its image is deleted.
     mounted: Mounted,
-    image: Option<Scratch>,
     fs: Fs,
 }
 
+/// A mounted filesystem, which is unmounted when this is dropped.
 #[derive(Debug)]
-pub(super) struct Mounted {
-    point: Scratch,
+pub struct Mounted {
+    pub(super) point: Scratch,
+    /// The directory in which the filesystem is stored, if it is stored in one. It is deleted after the unmounting.
+    pub(super) stored: Option<Scratch>,
 }
 
 impl LoopMount {
@@ -62,41 +63,39 @@ impl LoopMount {
     /// # Errors
     /// Fails without root, if a program is missing, or if the kernel refuses.
     pub fn new(fs: Fs, size_mib: u64) -> Result<Self, Skip> {
-        Self::with_options(fs, size_mib, &[])
+        Self::new_in(&env::temp_dir(), fs, size_mib, &[])
     }
 
-    /// Does the same as [`new`](Self::new), with more options for `mkfs`. A filesystem in memory ignores them.
+    /// Does the same as [`new`](Self::new), with the image and the mount point in `dir`, and with more options for `mkfs`. A
+    /// filesystem in memory ignores them.
     ///
     /// # Errors
     /// Fails as [`new`](Self::new) does, or if `mkfs` refuses the options.
-    pub fn with_options(fs: Fs, size_mib: u64, options: &[&str]) -> Result<Self, Skip> {
-        if !is_root() {
-            return Err(Skip(format!("mounting {} takes root", fs.name())));
-        }
+    pub fn new_in(dir: &Path, fs: Fs, size_mib: u64, options: &[&str]) -> Result<Self, Skip> {
+        need_root(fs.name())?;
         let size_mib = size_mib.max(fs.facts().1);
-        let point = Scratch::new();
-        let (image, mounted) = match fs {
+        let point = Scratch::new_in(dir);
+        let mounted = match fs {
             Fs::Tmpfs => {
                 let size = format!("size={size_mib}m,mode=755");
-                let mounted = Mounted::new(point, &["-t", "tmpfs", "-o", &size], "tmpfs".as_ref())?;
-                (None, mounted)
+                let options = ["-t", "tmpfs", "-o", &size];
+                Mounted::new(point, None, &options, "tmpfs".as_ref())?
             }
             Fs::Ext4 | Fs::Xfs | Fs::Btrfs => {
-                let image = Scratch::new();
+                let image = Scratch::new_in(dir);
                 make_image(fs, size_mib, options, &image_in(&image))?;
-                let mounted = mount_image(fs, point, &image)?;
-                (Some(image), mounted)
+                mount_image(fs, point, image)?
             }
         };
         // mke2fs makes this directory, which no test expects.
-        let _ = fs::remove_dir(mounted.point.path().join("lost+found"));
-        Ok(Self { mounted, image, fs })
+        let _ = fs::remove_dir(mounted.path().join("lost+found"));
+        Ok(Self { mounted, fs })
     }
 
     /// Returns the path of the image. Returns `None` for a filesystem in memory.
     #[must_use]
     pub fn image(&self) -> Option<PathBuf> {
-        self.image.as_ref().map(image_in)
+        self.mounted.stored.as_ref().map(image_in)
     }
 
     /// Returns the filesystem as it is after a power cut at this moment. What was not yet written to the
@@ -105,20 +104,18 @@ impl LoopMount {
     /// # Errors
     /// Fails if the filesystem is in memory, or cannot be mounted again.
     pub fn after_power_cut(self) -> Result<Self, Skip> {
-        let Self { mounted, image, fs } = self;
-        let image = image.ok_or_else(|| Skip(format!("{} loses everything", fs.name())))?;
+        let Self { mounted, fs } = self;
+        let stored = mounted.stored.as_ref();
+        let image = stored.ok_or_else(|| Skip(format!("{} loses everything", fs.name())))?;
         let copy = Scratch::new();
         // The kernel's cache for the image is the disk: the copy has what the filesystem has written.
-        let files = [image_in(&image), image_in(&copy)];
+        let files = [image_in(image), image_in(&copy)];
         let sparse = OsStr::new("--sparse=always");
         run("cp", [sparse, files[0].as_os_str(), files[1].as_os_str()])?;
         // Two filesystems with one UUID cannot be mounted at the same time.
         drop(mounted);
-        Ok(Self {
-            mounted: mount_image(fs, Scratch::new(), &copy)?,
-            image: Some(copy),
-            fs,
-        })
+        let mounted = mount_image(fs, Scratch::new(), copy)?;
+        Ok(Self { mounted, fs })
     }
 
     /// Returns the mount point, at first an empty directory of mode 755.
@@ -135,20 +132,27 @@ impl AsRef<Path> for LoopMount {
 }
 
 impl Mounted {
-    pub(super) fn new(point: Scratch, options: &[&str], device: &OsStr) -> Result<Self, Skip> {
-        let point_path = point.path().as_os_str();
+    pub(super) fn new(
+        point: Scratch,
+        stored: Option<Scratch>,
+        options: &[&str],
+        device: &OsStr,
+    ) -> Result<Self, Skip> {
         let options = options.iter().map(OsStr::new);
-        run("mount", options.chain([device, point_path]))?;
-        Ok(Self::at(point))
+        run("mount", options.chain([device, point.path().as_os_str()]))?;
+        Ok(Self { point, stored })
     }
 
-    /// Takes over what is mounted at `point`.
-    pub(super) fn at(point: Scratch) -> Self {
-        Self { point }
-    }
-
-    pub(super) fn path(&self) -> &Path {
+    /// Returns the mount point.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.point.path()
+    }
+}
+
+impl AsRef<Path> for Mounted {
+    fn as_ref(&self) -> &Path {
+        self.path()
     }
 }
 
@@ -167,9 +171,10 @@ fn image_in(dir: &Scratch) -> PathBuf {
     dir.path().join("image")
 }
 
-fn mount_image(fs: Fs, point: Scratch, image: &Scratch) -> Result<Mounted, Skip> {
+fn mount_image(fs: Fs, point: Scratch, image: Scratch) -> Result<Mounted, Skip> {
     let options = ["-t", fs.name(), "-o", "loop"];
-    Mounted::new(point, &options, image_in(image).as_os_str())
+    let file = image_in(&image);
+    Mounted::new(point, Some(image), &options, file.as_os_str())
 }
 
 fn make_image(fs: Fs, size_mib: u64, options: &[&str], path: &Path) -> Result<(), Skip> {
@@ -179,21 +184,6 @@ fn make_image(fs: Fs, size_mib: u64, options: &[&str], path: &Path) -> Result<()
     let mkfs = format!("mkfs.{}", fs.name());
     let options = fs.facts().2.iter().chain(options).map(OsStr::new);
     run(&mkfs, options.chain([path.as_os_str()]))
-}
-
-pub(super) fn run<'a>(
-    program: &str,
-    args: impl IntoIterator<Item = &'a OsStr>,
-) -> Result<(), Skip> {
-    let found = find_program(program).ok_or_else(|| Skip(format!("there is no {program}")))?;
-    match Command::new(found).args(args).output() {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            Err(Skip(format!("{program} refuses: {}", complaint.trim())))
-        }
-        Err(e) => Err(Skip(format!("{program} does not run: {e}"))),
-    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Fs, LoopMount, Skip, mount::Mounted};
+use super::{Fs, LoopMount, Mounted, Skip};
 use crate::tree::{Scratch, Tree};
 
 /// Says on which filesystems the layers of an [`Overlay`] are.
@@ -42,15 +42,10 @@ impl Overlay {
             format!("upperdir={}/upper", top.display()),
             format!("workdir={}/work", top.display()),
         ];
-        let all: Vec<&str> = places
-            .iter()
-            .map(String::as_str)
-            .chain(options.iter().copied())
-            .collect();
+        let all = [&places.each_ref().map(String::as_str), options].concat();
         let options = ["-t", "overlay", "-o", &all.join(",")];
-        let mounted = Mounted::new(Scratch::new(), &options, "overlay".as_ref())?;
         Ok(Self {
-            mounted,
+            mounted: Mounted::new(Scratch::new(), None, &options, "overlay".as_ref())?,
             _layers: (lower, upper),
         })
     }

@@ -2,10 +2,7 @@
 
 use std::{ffi::OsStr, fs, os::unix::fs::MetadataExt as _, path::Path};
 
-use super::{
-    Skip, is_root,
-    mount::{Mounted, run},
-};
+use super::{Mounted, Skip, need_root, run};
 use crate::tree::Scratch;
 
 /// A program that serves a filesystem. It stores the files in a directory, unless stated otherwise.
@@ -64,29 +61,17 @@ impl Program {
             }
         }
     }
-}
 
-/// A filesystem that a [`Program`] serves, which is unmounted and deleted when this is dropped.
-#[derive(Debug)]
-pub struct ProgramMount {
-    // Fields are dropped in this order, so the program ends before what it stores is deleted.
-    mounted: Mounted,
-    _stored: Scratch,
-}
-
-impl ProgramMount {
-    /// Starts `program` with these options, on an empty filesystem.
+    /// Starts the program with these options, on an empty filesystem. What it stores is deleted after the unmounting.
     ///
     /// # Errors
     /// Fails without root, if a program is missing, or if the kernel refuses the mount.
-    pub fn new(program: Program, options: &[&str]) -> Result<Self, Skip> {
-        if !is_root() {
-            return Err(Skip(format!("mounting {program:?} takes root")));
-        }
+    pub fn mount(self, options: &[&str]) -> Result<Mounted, Skip> {
+        need_root(&format!("{self:?}"))?;
         let [stored, point] = [(); 2].map(|()| Scratch::new());
         let script = format!(
             "set -e; PATH=$PATH:/usr/sbin:/sbin; stored=$1; point=$2; shift 2\n{}",
-            program.script()
+            self.script()
         );
         let fixed = ["-c", &script, "sh"].map(OsStr::new);
         let places = [stored.path(), point.path()].map(Path::as_os_str);
@@ -94,24 +79,10 @@ impl ProgramMount {
         let before = device(&point);
         run("sh", fixed.into_iter().chain(places).chain(options))?;
         if device(&point) == before {
-            return Err(Skip(format!("{program:?} does not mount")));
+            return Err(Skip(format!("{self:?} does not mount")));
         }
-        Ok(Self {
-            mounted: Mounted::at(point),
-            _stored: stored,
-        })
-    }
-
-    /// Returns the mount point, at first an empty directory.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        self.mounted.path()
-    }
-}
-
-impl AsRef<Path> for ProgramMount {
-    fn as_ref(&self) -> &Path {
-        self.path()
+        let stored = Some(stored);
+        Ok(Mounted { point, stored })
     }
 }
 
@@ -127,7 +98,7 @@ mod tests {
     #[test]
     fn mergerfs_makes_entries_even_if_the_disk_has_little_free_space() {
         let options = ["-o", "minfreespace=1000000G"];
-        let mount = crate::or_skip!(ProgramMount::new(Program::Mergerfs, &options));
+        let mount = crate::or_skip!(Program::Mergerfs.mount(&options));
         Tree::at(mount.path()).dir("d");
     }
 
@@ -143,7 +114,7 @@ mod tests {
             Program::Ntfs3g,
             Program::ExfatFuse,
         ] {
-            let mount = crate::or_skip!(ProgramMount::new(program, &[]));
+            let mount = crate::or_skip!(program.mount(&[]));
             let path = mount.path().to_owned();
             Tree::at(&path).file("a/b", b"content");
             assert_eq!(fs::read(path.join("a/b")).unwrap(), b"content");

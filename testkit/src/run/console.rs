@@ -4,12 +4,9 @@
 //! Markdown ─▶ blocks ─▶ steps (a command, the output that the page shows) ─▶ bash ─▶ compare
 //! ```
 
-use std::{
-    ffi::OsString,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fs, path::Path};
+
+use super::{Run, Status};
 
 /// A command of a page.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,37 +44,24 @@ pub fn run_examples(
         if first.is_some_and(|first| left_out.contains(&first)) {
             continue;
         }
-        let output = Command::new("bash")
+        let outcome = Run::new("bash")
             .args(["-c", &format!("exec 2>&1\n{}", step.command)])
             .current_dir(dir)
             .env("HOME", &home)
-            .env("PATH", path(&home, programs))
+            .with_programs([home.join(".local/bin"), programs.to_owned()])
             .env("LC_ALL", "C.UTF-8")
-            .output()
-            .expect("bash can be run");
+            .output();
         let place = format!("{}:{}: {}", page.display(), step.line, step.command);
-        let printed = String::from_utf8_lossy(&output.stdout);
+        let has_succeeded = outcome.status == Status::Exit(0);
         let is_diagnostic = step.output.iter().any(|line| is_diagnostic(line));
-        assert_eq!(
-            output.status.success(),
-            !is_diagnostic,
-            "{place}: {}: {printed}",
-            output.status
-        );
+        assert_eq!(has_succeeded, !is_diagnostic, "{place}: {outcome}");
         if !step.output.is_empty() {
             let expected = step.output.join("\n");
-            assert_eq!(printed.trim_end(), expected, "{place}");
+            assert_eq!(outcome.stdout_text().trim_end(), expected, "{place}");
         }
         ran += 1;
     }
     ran
-}
-
-fn path(home: &Path, programs: &Path) -> OsString {
-    let own: [PathBuf; 2] = [home.join(".local/bin"), programs.to_owned()];
-    let inherited = std::env::var_os("PATH").unwrap_or_default();
-    let all = own.into_iter().chain(std::env::split_paths(&inherited));
-    std::env::join_paths(all).expect("no directory has a colon in its name")
 }
 
 /// Returns `true` for a line such as `rmz: cannot remove 'a': Permission denied`.

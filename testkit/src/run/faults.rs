@@ -6,7 +6,7 @@
 use std::{collections::HashMap, fs};
 
 use crate::{
-    probe::{Skip, has_program},
+    probe::{Skip, need_program},
     run::Run,
     tree::Scratch,
 };
@@ -33,21 +33,15 @@ impl Run {
     /// Panics if the command fails.
     #[track_caller]
     pub fn calls(&self) -> Result<Vec<Call>, Skip> {
-        if !has_program("strace") {
-            return Err(Skip("there is no strace".to_owned()));
-        }
+        need_program("strace")?;
         let scratch = Scratch::new();
         let log = scratch.path().join("log");
         let probe = Run::new("strace").args(["-o", "/dev/null", "true"]);
         if !probe.output().stderr.is_empty() {
             return Err(Skip("strace is not allowed to trace".to_owned()));
         }
-        let log_arg = log.as_os_str();
-        let words = ["-f", "-y", "-o"]
-            .map(AsRef::as_ref)
-            .into_iter()
-            .chain([log_arg]);
-        self.under("strace", words).output().assert_success();
+        let strace = Run::new("strace").args(["-f", "-y", "-o"]).arg(&log);
+        self.under(strace).output().assert_success();
         let log = fs::read_to_string(log).expect("strace writes a log");
         Ok(own_calls(&log))
     }
@@ -57,8 +51,7 @@ impl Run {
     #[must_use]
     pub fn with_fault(&self, call: &Call, fault: &str) -> Self {
         let inject = format!("inject={}:{fault}:when={}", call.name, call.number);
-        let words = ["-f", "-o", "/dev/null", "-e", &inject];
-        self.under("strace", words.map(AsRef::as_ref))
+        self.under(Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject]))
     }
 }
 

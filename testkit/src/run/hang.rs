@@ -1,41 +1,27 @@
 //! Describes what the processes of a command that hangs wait for.
 
-use std::{fmt::Write as _, fs, path::PathBuf};
+use std::fs;
 
-use rustix::process::Pid;
-
-/// Describes each thread of the process `top` and of those that it has started: its state, the kernel function in which
-/// it sleeps, and the number and the arguments of its system call.
-pub(super) fn describe(top: Pid) -> String {
-    let mut text = String::new();
-    let mut processes = vec![top.as_raw_pid()];
-    while let Some(process) = processes.pop() {
-        let command = read(process, "cmdline").replace('\0', " ");
-        let _ = writeln!(text, "{process} {command}");
-        for thread in numbers(&format!("/proc/{process}/task")) {
-            let fact = |name: &str| read(process, &format!("task/{thread}/{name}"));
-            let status = fact("status");
-            let state = status.lines().find_map(|line| line.strip_prefix("State:"));
-            let state = state.unwrap_or_default().trim();
-            let (function, call) = (fact("wchan"), fact("syscall"));
-            let _ = writeln!(text, "    {thread} {state} {function} {}", call.trim());
-            let children = fact("children");
-            let children = children.split_whitespace();
-            processes.extend(children.filter_map(|child| child.parse::<i32>().ok()));
-        }
+/// Describes each thread of `process` and of those that it has started: its state, the kernel function in which it
+/// sleeps, and the number and the arguments of its system call.
+pub(super) fn describe(process: i32) -> String {
+    // A process that has ended has no files.
+    let read =
+        |name: &str| fs::read_to_string(format!("/proc/{process}/{name}")).unwrap_or_default();
+    let mut text = format!("{process} {}\n", read("cmdline").replace('\0', " "));
+    let mut below = String::new();
+    let threads = fs::read_dir(format!("/proc/{process}/task"));
+    for thread in threads.into_iter().flatten().flatten() {
+        let thread = thread.file_name().display().to_string();
+        let fact = |name: &str| read(&format!("task/{thread}/{name}"));
+        let status = fact("status");
+        let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+        let state = state.unwrap_or_default().trim();
+        let (function, call) = (fact("wchan"), fact("syscall"));
+        text += &format!("    {thread} {state} {function} {}\n", call.trim());
+        let children = fact("children");
+        let children = children.split_whitespace().flat_map(str::parse);
+        below.extend(children.map(describe));
     }
-    text
-}
-
-/// Returns the numbers among the names in a directory.
-fn numbers(dir: &str) -> Vec<i32> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.collect()
-}
-
-/// Returns the text of a file of a process, or nothing if the process has ended.
-fn read(process: i32, name: &str) -> String {
-    let path: PathBuf = ["/proc", &process.to_string(), name].iter().collect();
-    fs::read_to_string(path).unwrap_or_default()
+    text + &below
 }

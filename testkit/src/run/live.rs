@@ -1,10 +1,10 @@
 //! A command under way: a test waits for its output and answers it, so that no test depends on time.
 
 use std::{
-    ffi::OsStr,
     fs::File,
     io::{Read, Write as _},
     mem,
+    path::PathBuf,
     process::Child,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
@@ -13,7 +13,8 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{Input, Outcome, Run, Status, hang};
+use super::{Input, Outcome, Run, Status, hang, lend};
+use crate::tree::Scratch;
 
 /// The time between two looks at an effect that is awaited.
 const POLL: Duration = Duration::from_micros(200);
@@ -45,6 +46,8 @@ pub struct Live {
     shown: [Shown; 2],
     time_limit: Duration,
     deadline: Instant,
+    /// The copy of the program that runs.
+    _lent: Option<(Scratch, PathBuf)>,
 }
 
 /// The output so far, and how much of it earlier calls have waited for.
@@ -55,12 +58,17 @@ struct Shown {
 }
 
 impl Live {
-    /// Starts a command by the path of `program`.
+    /// Starts a command.
     #[track_caller]
-    pub(super) fn of(run: &Run, program: &OsStr) -> Self {
+    pub(super) fn of(run: &Run) -> Self {
         let (writing, stdin) = match run.input.open() {
             Ok(ends) => ends,
             Err(e) => panic!("no {:?} for {run}: {e}", run.input),
+        };
+        let lent = run.uid.and_then(|_| lend(&run.program));
+        let program = match &lent {
+            Some((_, copy)) => copy.as_os_str(),
+            None => &run.program,
         };
         let mut child = match run.spawn(program, &stdin) {
             Ok(child) => child,
@@ -81,6 +89,7 @@ impl Live {
             shown: Default::default(),
             time_limit: run.time_limit,
             deadline: Instant::now() + run.time_limit,
+            _lent: lent,
         }
     }
 
@@ -123,11 +132,8 @@ impl Live {
                 shown.waited_for += end;
                 return;
             }
-            if let Err(reason) = self.receive() {
-                panic!(
-                    "{}: {reason:?} while {stream:?} was awaited: {self:?}",
-                    self.name
-                );
+            if !self.receive(Duration::MAX) {
+                panic!("{} ended while {stream:?} was awaited: {self:?}", self.name);
             }
         }
     }
@@ -139,15 +145,9 @@ impl Live {
     #[track_caller]
     pub fn wait_for_effect(&mut self, is_true: impl Fn() -> bool) {
         while !is_true() {
-            self.check_time();
-            match self.receive_within(POLL) {
-                Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) if is_true() => return,
-                Err(RecvTimeoutError::Disconnected) => panic!(
-                    "{} ended without the effect that was awaited\n{}",
-                    self.name,
-                    self.output()
-                ),
+            if !self.receive(POLL) && !is_true() {
+                let (name, output) = (&self.name, self.output());
+                panic!("{name} ended without the effect that was awaited\n{output}");
             }
         }
     }
@@ -183,9 +183,7 @@ impl Live {
         let stdin = self.stdin.take();
         let _terminal = stdin.filter(|_| self.input == Input::Terminal);
         // Until its streams are closed, a process of the group is alive.
-        while !matches!(self.receive(), Err(RecvTimeoutError::Disconnected)) {
-            self.check_time();
-        }
+        while self.receive(Duration::MAX) {}
         let exit = loop {
             let waited = self.child.try_wait();
             if let Some(exit) = waited.expect("BUG: our own child can be waited for") {
@@ -207,7 +205,7 @@ impl Live {
     #[track_caller]
     fn check_time(&self) {
         if self.deadline <= Instant::now() {
-            let processes = hang::describe(Pid::from_child(&self.child));
+            let processes = hang::describe(self.child.id() as i32);
             let (name, limit, output) = (&self.name, self.time_limit, self.output());
             panic!("{name} hung: killed after {limit:?}\n{processes}{output}");
         }
@@ -221,16 +219,18 @@ impl Live {
             .concat()
     }
 
-    fn receive(&mut self) -> Result<(), RecvTimeoutError> {
-        self.receive_within(Duration::MAX)
-    }
-
-    /// Receives output within `limit`, and not after the deadline of the command.
-    fn receive_within(&mut self, limit: Duration) -> Result<(), RecvTimeoutError> {
+    /// Receives output, and waits for it until `limit` or the time of the command is over. Returns `false` if no process
+    /// can write any more.
+    #[track_caller]
+    fn receive(&mut self, limit: Duration) -> bool {
+        self.check_time();
         let left = self.deadline.saturating_duration_since(Instant::now());
-        let (stream, bytes) = self.chunks.recv_timeout(left.min(limit))?;
-        self.shown[stream as usize].bytes.extend(bytes);
-        Ok(())
+        match self.chunks.recv_timeout(left.min(limit)) {
+            Ok((stream, bytes)) => self.shown[stream as usize].bytes.extend(bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        true
     }
 }
 
@@ -261,8 +261,6 @@ fn forward(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::Status;
-    use crate::tree::Scratch;
 
     #[test]
     fn output_is_awaited_and_answered() {
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "Disconnected while Stdout was awaited")]
+    #[should_panic(expected = "true ended while Stdout was awaited")]
     fn a_text_that_never_comes_is_not_awaited_for_ever() {
         Run::new("true").start().wait_for(Stream::Stdout, "x");
     }

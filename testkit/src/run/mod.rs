@@ -9,6 +9,7 @@
 //! ```
 
 use std::{
+    env,
     ffi::{OsStr, OsString},
     fmt, io,
     os::fd::OwnedFd,
@@ -21,7 +22,7 @@ use std::{
 pub use rustix::process::Signal;
 
 use crate::{
-    probe::{Skip, has_program},
+    probe::{Skip, need_program},
     sys::pass_on_no_ignored_signals,
     tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
@@ -147,14 +148,22 @@ impl Run {
         self
     }
 
-    /// Returns this command as the last arguments of `program`, after `words`.
-    fn under<'a>(&self, program: &str, words: impl IntoIterator<Item = &'a OsStr>) -> Self {
-        let mut under = self.clone();
-        under.args = words.into_iter().map(OsStr::to_owned).collect();
-        under.args.push(self.program.clone());
-        under.args.extend(self.args.iter().cloned());
-        under.program = program.into();
-        under
+    /// Lets it find programs in `dirs` before those of `PATH`.
+    fn with_programs(self, dirs: impl IntoIterator<Item = PathBuf>) -> Self {
+        let inherited = env::var_os("PATH").unwrap_or_default();
+        let dirs = dirs.into_iter().chain(env::split_paths(&inherited));
+        let path = env::join_paths(dirs).expect("no directory has a colon in its name");
+        self.env("PATH", path)
+    }
+
+    /// Returns this command as the last arguments of `tool`, whose other settings do not count.
+    fn under(&self, tool: Self) -> Self {
+        let own = [self.program.clone()].into_iter().chain(self.args.clone());
+        Self {
+            program: tool.program,
+            args: tool.args.into_iter().chain(own).collect(),
+            ..self.clone()
+        }
     }
 
     /// Starts the command. It can read what [`Live::write`] gives it, and nothing before that.
@@ -163,7 +172,7 @@ impl Run {
     /// Panics if it can't be started.
     #[track_caller]
     pub fn start(&self) -> Live {
-        Live::of(self, &self.program)
+        Live::of(self)
     }
 
     /// Runs the command until it has ended and its stdout and stderr are closed.
@@ -172,12 +181,7 @@ impl Run {
     /// Panics if it can't be started, or if it hangs. Then its whole process group is killed.
     #[track_caller]
     pub fn output(&self) -> Outcome {
-        let lent = self.uid.and_then(|_| lend(&self.program));
-        let program = match &lent {
-            Some((_, copy)) => copy.as_os_str(),
-            None => &self.program,
-        };
-        let mut live = Live::of(self, program);
+        let mut live = self.start();
         live.feed(&self.stdin);
         live.finish()
     }
@@ -221,14 +225,12 @@ impl Run {
     /// come on stdout, with `\r\n` after each line.
     ///
     /// # Errors
-    /// Skips if `script` is missing.
+    /// If `script` is missing.
     ///
     /// # Panics
     /// If an argument is not UTF-8.
     pub fn at_terminal(&self) -> Result<Self, Skip> {
-        if !has_program("script") {
-            return Err(Skip("script is missing".into()));
-        }
+        need_program("script")?;
         let words = [&self.program].into_iter().chain(&self.args);
         let words: Vec<String> = words.map(|word| quoted(word)).collect();
         let line = format!("exec {}", words.join(" "));
@@ -318,21 +320,6 @@ impl Outcome {
         let fine = self.status == Status::Exit(0) && self.stderr.is_empty();
         assert!(fine, "the command failed: {self}");
         self
-    }
-
-    /// Asserts that no line of stdout is wider than a terminal with as many columns.
-    ///
-    /// # Panics
-    /// Panics with the widest line if one is.
-    #[track_caller]
-    pub fn assert_fits(&self, columns: usize) {
-        let text = self.stdout_text();
-        let width = |line: &&str| line.chars().count();
-        let widest = text.lines().max_by_key(width);
-        assert!(
-            widest.is_some_and(|line| width(&line) <= columns),
-            "{widest:?}"
-        );
     }
 
     /// Returns its stdout as text, with replacement characters for invalid UTF-8.

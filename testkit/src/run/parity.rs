@@ -2,7 +2,6 @@
 //! and both streams must be equal, apart from the command's name and the order of lines.
 
 use std::{
-    env,
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
@@ -228,14 +227,10 @@ impl Parity {
         run.args = args.map(OsString::from_vec).collect();
         if let Some(scripts) = &self.scripts {
             // The script may add arguments after the bare name.
-            let dir = program.parent().unwrap_or(Path::new("")).to_owned();
-            let inherited = env::var_os("PATH").unwrap_or_default();
-            let dirs = [dir].into_iter().chain(env::split_paths(&inherited));
-            let dirs = dirs.filter(|dir| !dir.as_os_str().is_empty());
-            let path = env::join_paths(dirs).expect("no directory has a colon in its name");
-            run = run.env("PATH", path);
             run.program = program.file_name().unwrap_or_default().to_owned();
-            run = run.under("sh", ["-c", &scripts[side], "sh"].map(OsStr::new));
+            let dir = program.parent().filter(|dir| dir.is_absolute());
+            run = run.with_programs(dir.map(Path::to_owned));
+            run = run.under(Run::new("sh").args(["-c", &scripts[side], "sh"]));
         }
         let mut outcome = run.output();
         for stream in [&mut outcome.stdout, &mut outcome.stderr] {

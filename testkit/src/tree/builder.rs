@@ -11,7 +11,6 @@ use std::{
         fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
     },
     path::{Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
@@ -19,6 +18,8 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, Timespec, Timestamps, UTIME_OMIT, XattrFlags, lsetxattr, makedev,
     mknodat, utimensat,
 };
+
+use crate::probe::{Skip, run};
 
 /// A tree under construction.
 ///
@@ -164,13 +165,9 @@ impl Tree {
     #[track_caller]
     pub fn acl(&self, entries: &str) -> &Self {
         self.on_selected(|path| {
-            let mut setfacl = Command::new("setfacl");
-            let output = setfacl.args(["-m", entries, "--"]).arg(path).output()?;
-            if output.status.success() {
-                return Ok(());
-            }
-            let complaint = String::from_utf8_lossy(&output.stderr);
-            Err(io::Error::other(format!("setfacl: {complaint}")))
+            let args = ["-m", entries, "--"].map(OsStr::new);
+            let set = run("setfacl", args.into_iter().chain([path.as_os_str()]));
+            set.map_err(|Skip(reason)| io::Error::other(reason))
         })
     }
 

@@ -28,8 +28,7 @@ use std::{
 use fuser::{BackgroundSession, Config, FileType, MountOption, SessionACL};
 use rustix::io::Errno;
 
-use super::mount::run;
-use super::{Skip, is_root};
+use super::{Skip, need_root, run};
 use crate::tree::Scratch;
 
 use server::Server;
@@ -213,9 +212,7 @@ impl FuseMount {
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
     pub fn over(stored: &Path, point: &Path, habits: Habits) -> Result<Self, Skip> {
-        if !is_root() {
-            return Err(Skip("mounting FUSE takes root".to_owned()));
-        }
+        need_root("FUSE")?;
         let latency_micros = Arc::default();
         let mut config = Config::default();
         (config.acl, config.n_threads) = match habits.is_client() {
