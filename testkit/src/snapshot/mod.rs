@@ -22,6 +22,7 @@ use std::{ffi::OsString, fmt, ops::RangeInclusive, path::Path};
 use rustix::fs::Timespec;
 
 pub use attributes::Attributes;
+pub(crate) use record::XATTR_MAX_BYTES;
 pub use rustix::fs::FileType as Kind;
 
 mod attributes;

@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
-const XATTR_MAX_BYTES: usize = 64 * 1024;
+pub(crate) const XATTR_MAX_BYTES: usize = 64 * 1024;
 
 pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entry>> {
     let start = Start::at(path)?;

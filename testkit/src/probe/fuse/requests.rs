@@ -9,7 +9,6 @@ use std::{
         fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
     },
     path::Path,
-    sync::Mutex,
     thread,
     time::SystemTime,
 };
@@ -27,7 +26,7 @@ use rustix::{
 
 use super::{
     Numbering,
-    server::{Direction, Listed, Server, refuse, sized, writes},
+    server::{Server, begins_with, refuse, sized, writes},
     tables::lock,
 };
 
@@ -59,18 +58,20 @@ impl Server {
         answer!(self, reply, found, attributes => reply.attr(&self.habits.client_caches, &attributes));
     }
 
-    /// Makes the entry at `path`, and replies with it.
+    /// Makes an entry, and replies with it.
     fn make(
         &self,
         request: &Request,
-        path: &Path,
+        parent: INodeNo,
+        name: &OsStr,
         mode: Option<u32>,
-        make: impl FnOnce() -> io::Result<()>,
         reply: ReplyEntry,
+        make: impl FnOnce(&Path) -> io::Result<()>,
     ) {
-        let made = make()
-            .and_then(|()| Self::finish(request, path, mode))
-            .and_then(|()| self.node_attributes(path));
+        let path = self.child(parent, name);
+        let made = make(&path)
+            .and_then(|()| Self::finish(request, &path, mode))
+            .and_then(|()| self.node_attributes(&path));
         self.entry(reply, made);
     }
 }
@@ -152,14 +153,14 @@ impl Filesystem for Server {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        umask: u32,
+        _: u32,
         rdev: u32,
         reply: ReplyEntry,
     ) {
-        let path = self.child(parent, name);
         let kind = rustix::fs::FileType::from_raw_mode(mode);
-        let mknod = || Ok(mknodat(CWD, &path, kind, Mode::RUSR, rdev.into())?);
-        self.make(request, &path, Some(mode & !umask), mknod, reply);
+        self.make(request, parent, name, Some(mode), reply, |path| {
+            Ok(mknodat(CWD, path, kind, Mode::RUSR, rdev.into())?)
+        });
     }
 
     fn mkdir(
@@ -168,17 +169,11 @@ impl Filesystem for Server {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        umask: u32,
+        _: u32,
         reply: ReplyEntry,
     ) {
-        let path = self.child(parent, name);
-        self.make(
-            request,
-            &path,
-            Some(mode & !umask),
-            || fs::create_dir(&path),
-            reply,
-        );
+        let make = |path: &Path| fs::create_dir(path);
+        self.make(request, parent, name, Some(mode), reply, make);
     }
 
     fn symlink(
@@ -189,8 +184,8 @@ impl Filesystem for Server {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        let path = self.child(parent, name);
-        self.make(request, &path, None, || symlink(target, &path), reply);
+        let make = |path: &Path| symlink(target, path);
+        self.make(request, parent, name, None, reply, make);
     }
 
     fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -203,13 +198,17 @@ impl Filesystem for Server {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let path = self.child(parent, name);
-        self.done(reply, self.remove(&path, || fs::remove_file(&path)));
+        self.done(
+            reply,
+            self.remove(parent, name, |path| fs::remove_file(path)),
+        );
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let path = self.child(parent, name);
-        self.done(reply, self.remove(&path, || fs::remove_dir(&path)));
+        self.done(
+            reply,
+            self.remove(parent, name, |path| fs::remove_dir(path)),
+        );
     }
 
     fn rename(
@@ -225,8 +224,7 @@ impl Filesystem for Server {
         let (from, to) = (self.child(parent, name), self.child(new_parent, new_name));
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
         // An exchange would rename both.
-        let supported = rustix::fs::RenameFlags::NOREPLACE.contains(flags);
-        let renamed = match supported {
+        let renamed = match rustix::fs::RenameFlags::NOREPLACE.contains(flags) {
             true => renameat_with(CWD, &from, CWD, &to, flags),
             false => Err(Errno::INVAL),
         };
@@ -253,7 +251,7 @@ impl Filesystem for Server {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-        umask: u32,
+        _: u32,
         flags: i32,
         reply: ReplyCreate,
     ) {
@@ -262,7 +260,7 @@ impl Filesystem for Server {
         let existed = fs::symlink_metadata(&path).is_ok();
         let created = self.open_stored(&path, flags).and_then(|opened| {
             if !existed {
-                Self::finish(request, &path, Some(mode & !umask))?;
+                Self::finish(request, &path, Some(mode))?;
             }
             Ok((self.node_attributes(&path)?, opened))
         });
@@ -300,7 +298,7 @@ impl Filesystem for Server {
         thread::sleep(self.habits.write_latency);
         let longest = self.habits.longest_write.unwrap_or(usize::MAX);
         let data = &data[..data.len().min(longest)];
-        self.transfer(Direction::Write, data.len());
+        self.transfer(&self.written, data.len());
         let open = self.files.get(handle).map_err(io::Error::from);
         let written = open.and_then(|open| open.file.write_all_at(data, offset));
         answer!(self, reply, written, () => reply.written(data.len() as u32));
@@ -360,10 +358,10 @@ impl Filesystem for Server {
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let is_bad = self.begins_with(number, b"bad");
+        let is_bad = begins_with(&self.path(number), b"bad");
         let refused = self.habits.opendir.filter(|_| is_bad);
         answer!(self, reply, refuse(refused), () => {
-            reply.opened(self.directories.add(Mutex::default()), FopenFlags::empty());
+            reply.opened(self.directories.add(Vec::new()), FopenFlags::empty());
         });
     }
 
@@ -375,9 +373,14 @@ impl Filesystem for Server {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        answer!(self, reply, self.listing(number, handle, offset), list => {
-            for (position, entry) in (1..).zip(&*lock(&list)).skip(offset as usize) {
-                if reply.add(entry.number, position, entry.kind, &entry.name) {
+        let parent = self.path(number);
+        answer!(self, reply, self.names(number, handle, offset), names => {
+            for (position, name) in (1..).zip(&*names).skip(offset as usize) {
+                // An entry that has just been removed is not listed.
+                let Ok((number, kind)) = self.listed(&parent.join(name)) else {
+                    continue;
+                };
+                if reply.add(number, position, kind, name) {
                     break;
                 }
             }
@@ -394,9 +397,8 @@ impl Filesystem for Server {
         mut reply: ReplyDirectoryPlus,
     ) {
         let (parent, ttl) = (self.path(number), &self.habits.client_caches);
-        answer!(self, reply, self.listing(number, handle, offset), list => {
-            for (position, Listed { name, .. }) in (1..).zip(&*lock(&list)).skip(offset as usize) {
-                // An entry that has just been removed is not listed.
+        answer!(self, reply, self.names(number, handle, offset), names => {
+            for (position, name) in (1..).zip(&*names).skip(offset as usize) {
                 let Ok(attributes) = self.node_attributes(&parent.join(name)) else {
                     continue;
                 };

@@ -8,7 +8,7 @@ use std::{
     io,
     os::unix::{
         ffi::{OsStrExt as _, OsStringExt as _},
-        fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, lchown},
+        fs::{MetadataExt as _, PermissionsExt as _, lchown},
     },
     path::{Path, PathBuf},
     sync::{
@@ -21,6 +21,7 @@ use std::{
 
 use fuser::{FileAttr, FileHandle, FileType, FopenFlags, INodeNo, ReplyXattr, Request, TimeOrNow};
 use rustix::{
+    buffer::spare_capacity,
     fs::{
         AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, XattrFlags,
         utimensat,
@@ -32,25 +33,24 @@ use super::{
     Habits, Names, Numbering, Removal,
     tables::{Handles, Nodes, lock},
 };
+use crate::snapshot::XATTR_MAX_BYTES;
 
 pub(super) struct Server {
     pub(super) habits: Habits,
     pub(super) nodes: Mutex<Nodes>,
     pub(super) files: Handles<Open>,
-    pub(super) directories: Handles<Mutex<Vec<Listed>>>,
+    /// The names in each open directory.
+    pub(super) directories: Handles<Vec<OsString>>,
     /// Each reply waits so many microseconds.
     latency_micros: Arc<AtomicU64>,
-    removals: Mutex<Removals>,
-    looked_at: Mutex<HashSet<INodeNo>>,
-    /// When the content of the last read, and that of the last write, has been transferred.
-    transferred: [Mutex<Option<Instant>>; 2],
+    last_removal: Mutex<Option<Instant>>,
+    /// The paths that were looked at late, or that a hesitant server was to remove.
+    tried: Mutex<HashSet<PathBuf>>,
+    /// When the content of the last read has been transferred.
+    read: Mutex<Option<Instant>>,
+    /// When the content of the last write has been transferred.
+    pub(super) written: Mutex<Option<Instant>>,
     fresh_number: AtomicU64,
-}
-
-#[derive(Clone, Copy)]
-pub(super) enum Direction {
-    Read,
-    Write,
 }
 
 pub(super) struct Open {
@@ -58,20 +58,8 @@ pub(super) struct Open {
     pub(super) is_direct: bool,
 }
 
-pub(super) struct Listed {
-    pub(super) number: INodeNo,
-    pub(super) kind: FileType,
-    pub(super) name: OsString,
-}
-
 /// The beginning of the stored names of attributes without a meaning.
 const MEANINGLESS: &[u8] = b"trusted.";
-
-#[derive(Default)]
-struct Removals {
-    last_success: Option<Instant>,
-    tried: HashSet<PathBuf>,
-}
 
 pub(super) fn refuse(habit: Option<Errno>) -> io::Result<()> {
     habit.map_or(Ok(()), |errno| Err(errno.into()))
@@ -85,9 +73,10 @@ impl Server {
             nodes: Mutex::new(Nodes::new(root)),
             files: Handles::new(),
             directories: Handles::new(),
-            removals: Mutex::default(),
-            looked_at: Mutex::default(),
-            transferred: Default::default(),
+            last_removal: Mutex::default(),
+            tried: Mutex::default(),
+            read: Mutex::default(),
+            written: Mutex::default(),
             fresh_number: AtomicU64::new(1000),
         }
     }
@@ -95,34 +84,24 @@ impl Server {
     pub(super) fn wait(&self) {
         // Relaxed: the number publishes nothing.
         let micros = self.latency_micros.load(Ordering::Relaxed);
-        if micros > 0 {
-            thread::sleep(Duration::from_micros(micros));
-        }
+        thread::sleep(Duration::from_micros(micros));
     }
 
     /// Waits if the attributes of a late directory are asked for the first time.
     pub(super) fn wait_for_look(&self, number: INodeNo) {
-        let delay = self.habits.first_look;
-        let is_late = !delay.is_zero() && self.begins_with(number, b"late");
-        if is_late && lock(&self.looked_at).insert(number) {
-            thread::sleep(delay);
+        let path = self.path(number);
+        if begins_with(&path, b"late") && lock(&self.tried).insert(path) {
+            thread::sleep(self.habits.first_look);
         }
     }
 
-    /// Returns `true` if the stored name of an entry begins with `prefix`.
-    pub(super) fn begins_with(&self, number: INodeNo, prefix: &[u8]) -> bool {
-        let path = self.path(number);
-        path.file_name()
-            .is_some_and(|name| name.as_bytes().starts_with(prefix))
-    }
-
-    /// Waits until `bytes` were transferred.
-    pub(super) fn transfer(&self, direction: Direction, bytes: usize) {
+    /// Waits until `bytes` were transferred, in the direction of `last`.
+    pub(super) fn transfer(&self, last: &Mutex<Option<Instant>>, bytes: usize) {
         let Some(bandwidth) = self.habits.bandwidth else {
             return;
         };
         let now = Instant::now();
-        let mut last = lock(&self.transferred[direction as usize]);
+        let mut last = lock(last);
         let begin = last.map_or(now, |last| last.max(now));
         let end = begin + Duration::from_secs_f64(bytes as f64 / bandwidth as f64);
         *last = Some(end);
@@ -138,15 +117,12 @@ impl Server {
     pub(super) fn child(&self, parent: INodeNo, name: &OsStr) -> PathBuf {
         let text = || name.to_string_lossy();
         let name = match self.habits.names {
-            Names::Kept => name.to_owned(),
+            Names::Kept => name.as_bytes().to_owned(),
             Names::LowerCase => text().to_lowercase().into(),
-            Names::Cut(bytes) => {
-                OsStr::from_bytes(name.as_bytes().get(..bytes).unwrap_or(name.as_bytes()))
-                    .to_owned()
-            }
+            Names::Cut(bytes) => name.as_bytes()[..bytes.min(name.len())].to_owned(),
             Names::Decomposed => text().replace('\u{e9}', "e\u{301}").into(),
         };
-        self.path(parent).join(name)
+        self.path(parent).join(OsString::from_vec(name))
     }
 
     /// Returns the attributes that a request for a name answers. In these, fuser takes the inode number for that
@@ -168,11 +144,7 @@ impl Server {
     /// Returns the attributes that `stat` shows.
     pub(super) fn shown_attributes(&self, number: INodeNo) -> io::Result<FileAttr> {
         let stat = fs::symlink_metadata(self.path(number))?;
-        let mut attributes = self.attributes(&stat, self.shown_number(&stat, number))?;
-        if self.habits.numbering == Numbering::Equal && !stat.is_dir() {
-            attributes.nlink = 2;
-        }
-        Ok(attributes)
+        self.attributes(&stat, self.shown_number(&stat, number))
     }
 
     fn shown_number(&self, stat: &Metadata, node: INodeNo) -> INodeNo {
@@ -190,6 +162,10 @@ impl Server {
             true => 0,
             false => stat.size(),
         };
+        let nlink = match self.habits.numbering == Numbering::Equal && !stat.is_dir() {
+            true => 2,
+            false => stat.nlink() as u32,
+        };
         Ok(FileAttr {
             ino,
             size,
@@ -200,7 +176,7 @@ impl Server {
             crtime: UNIX_EPOCH,
             kind: FileType::from_std(stat.file_type()).ok_or(io::ErrorKind::Unsupported)?,
             perm: (stat.mode() & 0o7777) as u16,
-            nlink: stat.nlink() as u32,
+            nlink,
             uid: stat.uid(),
             gid: stat.gid(),
             rdev: stat.rdev() as u32,
@@ -209,8 +185,7 @@ impl Server {
         })
     }
 
-    fn stored_time(&self, seconds: i64, nanoseconds: i64) -> SystemTime {
-        let (mut seconds, mut nanoseconds) = (seconds, nanoseconds);
+    fn stored_time(&self, mut seconds: i64, mut nanoseconds: i64) -> SystemTime {
         let step = self.habits.time_step_seconds;
         if step > 0 {
             (seconds, nanoseconds) = (seconds - seconds.rem_euclid(step), 0);
@@ -245,7 +220,7 @@ impl Server {
         Ok(utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
     }
 
-    /// Gives the new entry at `path` its owner and, if it can have one, its mode.
+    /// Gives the new entry at `path` its owner and, if it can have one, its mode, from which the kernel has taken the umask.
     pub(super) fn finish(request: &Request, path: &Path, mode: Option<u32>) -> io::Result<()> {
         let set_gid = 0o2000 & fs::metadata(path.parent().unwrap_or(path))?.mode();
         let group = (set_gid == 0).then_some(request.gid());
@@ -263,22 +238,24 @@ impl Server {
     /// Removes one entry at a time, so that none gets past a pause.
     pub(super) fn remove(
         &self,
-        path: &Path,
-        remove: impl FnOnce() -> io::Result<()>,
+        parent: INodeNo,
+        name: &OsStr,
+        remove: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut removals = lock(&self.removals);
+        let path = self.child(parent, name);
+        let mut last = lock(&self.last_removal);
         let refused = match self.habits.removal {
             Removal::Honest => None,
             Removal::Pausing(errno, pause) => {
-                let last = removals.last_success;
-                last.and_then(|last| (last.elapsed() < pause).then_some(errno))
+                let recent = last.filter(|last| last.elapsed() < pause);
+                recent.map(|_| errno)
             }
-            Removal::Hesitant(errno) => removals.tried.insert(path.to_owned()).then_some(errno),
+            Removal::Hesitant(errno) => lock(&self.tried).insert(path.clone()).then_some(errno),
         };
         refuse(refused)?;
-        remove()?;
-        lock(&self.nodes).forget(path);
-        removals.last_success = Some(Instant::now());
+        remove(&path)?;
+        lock(&self.nodes).forget(&path);
+        *last = Some(Instant::now());
         Ok(())
     }
 
@@ -317,57 +294,47 @@ impl Server {
         refuse(self.habits.direct_read.filter(|_| open.is_direct))?;
         let end = self.habits.unreadable_from.unwrap_or(u64::MAX);
         refuse((offset + u64::from(size) > end).then_some(Errno::IO))?;
-        let mut buffer = vec![0; size as usize];
-        let bytes = open.file.read_at(&mut buffer, offset)?;
-        buffer.truncate(bytes);
-        self.transfer(Direction::Read, bytes);
-        Ok(buffer)
+        let mut content = Vec::with_capacity(size as usize);
+        rustix::io::pread(&open.file, spare_capacity(&mut content), offset)?;
+        self.transfer(&self.read, content.len());
+        Ok(content)
     }
 
-    /// Returns the entries of an open directory, as they were when `offset` was 0.
-    pub(super) fn listing(
+    /// Returns the sorted names in an open directory, as they were when `offset` was 0.
+    pub(super) fn names(
         &self,
         number: INodeNo,
         handle: FileHandle,
         offset: u64,
-    ) -> io::Result<Arc<Mutex<Vec<Listed>>>> {
-        let listing = self.directories.get(handle)?;
+    ) -> io::Result<Arc<Vec<OsString>>> {
         if offset == 0 || self.habits.skipping_lists {
-            *lock(&listing) = self.list(number)?;
+            let entries = fs::read_dir(self.path(number))?;
+            let names = entries.map(|entry| Ok(entry?.file_name()));
+            let mut names = names.collect::<io::Result<Vec<_>>>()?;
+            names.sort();
+            self.directories.set(handle, names);
         }
-        Ok(listing)
+        Ok(self.directories.get(handle)?)
     }
 
-    fn list(&self, number: INodeNo) -> io::Result<Vec<Listed>> {
-        let path = self.path(number);
-        let mut list = Vec::new();
-        for entry in fs::read_dir(&path)? {
-            let name = entry?.file_name();
-            let path = path.join(&name);
-            let Ok(stat) = fs::symlink_metadata(&path) else {
-                continue;
-            };
-            let number = self.shown_number(&stat, self.node(&path, &stat));
-            let mut kind = self.attributes(&stat, number)?.kind;
-            if let Some(claimed) = self.habits.listed_type
-                && name.as_bytes().starts_with(b"odd")
-            {
-                kind = claimed;
-            }
-            list.push(Listed { number, kind, name });
-        }
-        list.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(list)
+    /// Returns the number and the type of an entry that a listing shows.
+    pub(super) fn listed(&self, path: &Path) -> io::Result<(INodeNo, FileType)> {
+        let node = self.node_attributes(path)?.ino;
+        let shown = self.shown_attributes(node)?;
+        let claimed = self
+            .habits
+            .listed_type
+            .filter(|_| begins_with(path, b"odd"));
+        Ok((shown.ino, claimed.unwrap_or(shown.kind)))
     }
 
     pub(super) fn xattr(&self, number: INodeNo, name: &OsStr) -> io::Result<Vec<u8>> {
         if name.as_bytes().starts_with(b"system.") {
             refuse(self.habits.get_system_xattr)?;
         }
-        let mut value = vec![0; 1 << 16];
-        let name = self.stored_xattr(name);
-        let bytes = rustix::fs::lgetxattr(self.path(number), name, &mut value[..])?;
-        value.truncate(bytes);
+        let mut value = Vec::with_capacity(XATTR_MAX_BYTES);
+        let (path, name) = (self.path(number), self.stored_xattr(name));
+        rustix::fs::lgetxattr(path, name, spare_capacity(&mut value))?;
         Ok(value)
     }
 
@@ -376,9 +343,8 @@ impl Server {
         if self.habits.get_system_xattr.is_some() {
             return Ok(Vec::new());
         }
-        let mut names = vec![0; 1 << 16];
-        let bytes = rustix::fs::llistxattr(self.path(number), &mut names[..])?;
-        names.truncate(bytes);
+        let mut names = Vec::with_capacity(XATTR_MAX_BYTES);
+        rustix::fs::llistxattr(self.path(number), spare_capacity(&mut names))?;
         if !self.habits.meaningless_xattrs {
             return Ok(names);
         }
@@ -417,17 +383,23 @@ impl Server {
     }
 }
 
+/// Returns `true` if the last name of `path` begins with `prefix`.
+pub(super) fn begins_with(path: &Path, prefix: &[u8]) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_bytes().starts_with(prefix))
+}
+
 pub(super) fn writes(flags: OFlags) -> bool {
     flags.intersects(OFlags::WRONLY | OFlags::RDWR)
 }
 
 fn system_time(seconds: i64, nanoseconds: i64) -> SystemTime {
     let whole = Duration::from_secs(seconds.unsigned_abs());
-    let base = match seconds < 0 {
-        true => UNIX_EPOCH - whole,
-        false => UNIX_EPOCH + whole,
-    };
-    base + Duration::from_nanos(nanoseconds as u64)
+    let part = UNIX_EPOCH + Duration::from_nanos(nanoseconds as u64);
+    match seconds < 0 {
+        true => part - whole,
+        false => part + whole,
+    }
 }
 
 /// Replies with `bytes`, or with their number if the request asks for it by the size 0.
@@ -444,16 +416,16 @@ fn timespec(time: Option<TimeOrNow>) -> Timespec {
     match time {
         None => special(UTIME_OMIT),
         Some(TimeOrNow::Now) => special(UTIME_NOW),
-        Some(TimeOrNow::SpecificTime(time)) => match time.duration_since(UNIX_EPOCH) {
-            Ok(since) => Timespec {
-                tv_sec: since.as_secs() as i64,
-                tv_nsec: since.subsec_nanos().into(),
-            },
-            // fuser subtracts the nanoseconds of a time before 1970, where the kernel means to add them.
-            Err(before) => Timespec {
-                tv_sec: -(before.duration().as_secs() as i64),
-                tv_nsec: before.duration().subsec_nanos().into(),
-            },
-        },
+        Some(TimeOrNow::SpecificTime(time)) => {
+            let (sign, distance) = match time.duration_since(UNIX_EPOCH) {
+                Ok(since) => (1, since),
+                // fuser subtracts the nanoseconds of a time before 1970, where the kernel means to add them.
+                Err(before) => (-1, before.duration()),
+            };
+            Timespec {
+                tv_sec: sign * distance.as_secs() as i64,
+                tv_nsec: distance.subsec_nanos().into(),
+            }
+        }
     }
 }

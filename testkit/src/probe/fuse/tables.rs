@@ -1,7 +1,7 @@
 //! The memory of a server between requests: the paths of its nodes, and the open files.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -66,28 +66,31 @@ impl Nodes {
 }
 
 /// Open files or directories.
-pub(super) struct Handles<T>(Mutex<(u64, HashMap<u64, Arc<T>>)>);
+pub(super) struct Handles<T>(Mutex<BTreeMap<FileHandle, Arc<T>>>);
 
 impl<T> Handles<T> {
     pub(super) fn new() -> Self {
-        Self(Mutex::new((0, HashMap::new())))
+        Self(Mutex::default())
     }
 
     pub(super) fn add(&self, open: T) -> FileHandle {
         let mut table = lock(&self.0);
-        table.0 += 1;
-        let number = table.0;
-        table.1.insert(number, Arc::new(open));
-        FileHandle(number)
+        let last = table.last_key_value().map_or(0, |(handle, _)| handle.0);
+        let handle = FileHandle(last + 1);
+        table.insert(handle, Arc::new(open));
+        handle
+    }
+
+    pub(super) fn set(&self, handle: FileHandle, open: T) {
+        lock(&self.0).insert(handle, Arc::new(open));
     }
 
     pub(super) fn get(&self, handle: FileHandle) -> Result<Arc<T>, Errno> {
-        let table = lock(&self.0);
-        table.1.get(&handle.0).cloned().ok_or(Errno::BADF)
+        lock(&self.0).get(&handle).cloned().ok_or(Errno::BADF)
     }
 
     pub(super) fn remove(&self, handle: FileHandle) {
-        lock(&self.0).1.remove(&handle.0);
+        lock(&self.0).remove(&handle);
     }
 }
 
