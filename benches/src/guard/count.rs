@@ -69,10 +69,12 @@ impl Counter {
         fs::create_dir(&self.dir)?;
         trees::spread(&case.tree, &self.dir.join("tree"))?;
         // The length of argv[0] changes the state of the allocator, and with it up to a third of the instructions.
-        symlink(programs.join(case.program), self.dir.join(case.program))?;
+        let (program, operands) = (case.words[0], &case.words[1..]);
+        symlink(programs.join(program), self.dir.join(program))?;
         tool.current_dir(&self.dir)
-            .arg(Path::new(".").join(case.program))
-            .args(case.args);
+            .arg(Path::new(".").join(program))
+            .arg("--threads=1")
+            .args(operands);
         command::run(&mut tool).map(drop)
     }
 }
@@ -104,15 +106,11 @@ fn parse_calls(summary: &str) -> Result<Counts> {
 
 /// Returns the number in callgrind's line `Collected : N`.
 fn parse_instructions(log: &str) -> Result<u64> {
-    let number = log
+    let (_, rest) = log
         .split_once("Collected :")
-        .map(|(_, rest)| rest.trim_start());
-    let number = number.and_then(|rest| rest.lines().next());
-    let number = number.context("callgrind did not say what it collected")?;
-    number
-        .trim()
-        .parse()
-        .context("not a number of instructions")
+        .context("callgrind did not say what it collected")?;
+    let number = rest.split_whitespace().next().unwrap_or_default();
+    number.parse().context("not a number of instructions")
 }
 
 #[cfg(test)]

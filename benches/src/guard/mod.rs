@@ -36,37 +36,24 @@ pub(crate) struct Options {
 struct Case {
     /// The name that a commit's `Accepts-cost` line gives.
     name: &'static str,
-    program: &'static str,
-    args: &'static [&'static str],
+    /// The program and its operands.
+    words: &'static [&'static str],
     tree: Spread,
 }
 
-const fn rmz(name: &'static str, tree: Spread) -> Case {
-    let args = &["--threads=1", "tree"];
-    Case {
-        name,
-        program: "rmz",
-        args,
-        tree,
-    }
-}
+const RMZ: &[&str] = &["rmz", "tree"];
+const CPZ: &[&str] = &["cpz", "tree", "copy"];
 
-const fn cpz(name: &'static str, tree: Spread) -> Case {
-    let args = &["--threads=1", "tree", "copy"];
-    Case {
-        name,
-        program: "cpz",
-        args,
-        tree,
-    }
+const fn case(name: &'static str, words: &'static [&'static str], tree: Spread) -> Case {
+    Case { name, words, tree }
 }
 
 const CASES: [Case; 5] = [
-    rmz("rmz-files", Spread::new(50, 2_000, 0)),
-    rmz("rmz-directories", Spread::new(1_000, 1_000, 0)),
-    cpz("cpz-empty-files", Spread::new(50, 2_000, 0)),
-    cpz("cpz-files-with-data", Spread::new(50, 1_000, 4096)),
-    cpz("cpz-directories", Spread::new(1_000, 1_000, 0)),
+    case("rmz-files", RMZ, Spread::new(50, 2_000, 0)),
+    case("rmz-directories", RMZ, Spread::new(1_000, 1_000, 0)),
+    case("cpz-empty-files", CPZ, Spread::new(50, 2_000, 0)),
+    case("cpz-files-with-data", CPZ, Spread::new(50, 1_000, 4096)),
+    case("cpz-directories", CPZ, Spread::new(1_000, 1_000, 0)),
 ];
 
 /// The growth of instructions that is not yet an error, in per cent.

@@ -125,17 +125,6 @@ fn is_executable(file: &Path) -> bool {
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// Checks that the user is root.
-///
-/// # Errors
-/// If not: the message says that `what` needs root.
-pub(crate) fn need_root(what: &str) -> Result<()> {
-    if rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    bail!("{what} needs root")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

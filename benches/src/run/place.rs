@@ -3,16 +3,15 @@
 use std::{
     fs,
     path::{Component, Path, PathBuf},
-    process::Command,
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use rustix::mount::{MountFlags, mount_remount};
 use tempfile::TempDir;
-use testkit::probe::{FuseMount, Habits, Skip};
+use testkit::probe::{Fs, FuseMount, Habits, LoopMount, Skip, is_root};
 
-use crate::host::{command, machine};
+use crate::host::machine;
 
 /// The beginning of the names of the runner's own directories.
 const PREFIX: &str = "fuc-benches-";
@@ -65,15 +64,9 @@ impl Scratch {
     }
 }
 
-/// A new filesystem, mounted in the scratch directory, which is unmounted when it is dropped.
-pub(super) struct Mount {
-    dir: PathBuf,
-    store: Store,
-}
-
-/// The place where a mounted filesystem has its data.
-enum Store {
-    Image(PathBuf),
+/// A new filesystem, which is unmounted when it is dropped.
+pub(super) enum Mount {
+    Image(LoopMount),
     Server(FuseMount),
 }
 
@@ -81,73 +74,51 @@ enum Store {
 /// of a file that has just changed, by default (`acregmin`).
 const CLIENT_CACHES: Duration = Duration::from_secs(3);
 
-/// The number of clients, which is that of the ranks in the commands of the cells.
-const RANKS: usize = 8;
-
 /// The size of the image files; they are sparse.
-const IMAGE_BYTES: u64 = 4 << 30;
+const IMAGE_MIB: u64 = 4 << 10;
 
 impl Mount {
-    /// Mounts a new filesystem of this type on a loop device.
-    pub(super) fn new(scratch: &Scratch, filesystem: &str) -> Result<Self> {
-        command::need_root("mounting")?;
-        let dir = scratch.subdir("mount")?;
-        let image = scratch.path().join("image");
-        let file = fs::File::create(&image)?;
-        file.set_len(IMAGE_BYTES).context("cannot make an image")?;
-        let mut mkfs = Command::new(format!("mkfs.{filesystem}"));
-        let mut mount = Command::new("mount");
-        let mounted = command::run(mkfs.arg("-q").arg(&image))
-            .and_then(|_| command::run(mount.args(["-o", "loop"]).args([&image, &dir])));
-        if let Err(error) = mounted {
-            fs::remove_file(&image)?;
-            return Err(error.context(format!("no {filesystem} on a loop device")));
-        }
-        let store = Store::Image(image);
-        Ok(Self { dir, store })
+    /// Mounts a new filesystem on a loop device.
+    pub(super) fn new(scratch: &Scratch, filesystem: Fs) -> Result<Self> {
+        let mounted = LoopMount::new_in(scratch.path(), filesystem, IMAGE_MIB, &[]);
+        mounted
+            .map(Self::Image)
+            .map_err(|Skip(reason)| anyhow!(reason))
     }
 
-    /// Mounts a filesystem whose server can be slow. It is fast until [`set_latency`](Self::set_latency) is called.
-    pub(super) fn serve(scratch: &Scratch) -> Result<Self> {
-        Self::served(scratch.subdir("mount")?, None, None)
-    }
-
-    /// Mounts clients of a server that has its files in `stored`. `bandwidth` is that of each client.
-    pub(super) fn clients(
+    /// Mounts clients of a server that has its files in `stored`. They are fast until [`set_latency`](Self::set_latency) is
+    /// called. `bandwidth` is that of each client.
+    pub(super) fn serve(
         scratch: &Scratch,
         stored: &Path,
+        clients: usize,
         bandwidth: Option<u64>,
     ) -> Result<Vec<Self>> {
-        let client = |rank| {
-            let dir = scratch.subdir(&format!("clients/{rank}"))?;
-            Self::served(dir, Some(stored), bandwidth)
-        };
-        (0..RANKS).map(client).collect()
-    }
-
-    fn served(dir: PathBuf, stored: Option<&Path>, bandwidth: Option<u64>) -> Result<Self> {
-        command::need_root("mounting")?;
         let habits = Habits {
             client_caches: CLIENT_CACHES,
             bandwidth,
             ..Habits::default()
         };
-        let server = match stored {
-            Some(stored) => FuseMount::over(stored, &dir, habits),
-            None => FuseMount::at(&dir, habits),
+        let client = |rank| {
+            let dir = scratch.subdir(&format!("clients/{rank}"))?;
+            let client = FuseMount::over(stored, &dir, habits.clone());
+            client
+                .map(Self::Server)
+                .map_err(|Skip(reason)| anyhow!(reason))
         };
-        let server = server.map_err(|Skip(reason)| anyhow!(reason))?;
-        let store = Store::Server(server);
-        Ok(Self { dir, store })
+        (0..clients).map(client).collect()
     }
 
     pub(super) fn dir(&self) -> &Path {
-        &self.dir
+        match self {
+            Self::Image(mount) => mount.path(),
+            Self::Server(mount) => mount.path(),
+        }
     }
 
     /// Sets how late the server of a slow filesystem answers each request.
     pub(super) fn set_latency(&self, latency: Duration) {
-        if let Store::Server(server) = &self.store {
+        if let Self::Server(server) = self {
             server.set_latency(latency);
         }
     }
@@ -155,27 +126,7 @@ impl Mount {
     /// Makes the kernel forget the names and attributes of this filesystem, and of no other one.
     pub(super) fn forget(&self) -> Result<()> {
         // A remount that changes nothing drops all unused dentries, and FUSE keeps no inode without one.
-        mount_remount(&self.dir, MountFlags::empty(), c"").context("cannot remount")
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        let is_unmounted = match &mut self.store {
-            Store::Image(image) => {
-                // `command::run` would refuse to run this after an interrupt.
-                let status = Command::new("umount").arg(&self.dir).status();
-                // If this fails, the image is removed with the scratch directory.
-                let _ = fs::remove_file(image);
-                status.is_ok_and(|status| status.success())
-            }
-            // It unmounts itself.
-            Store::Server(_) => true,
-        };
-        if !is_unmounted {
-            let dir = self.dir.display();
-            eprintln!("cannot unmount {dir}: unmount it and remove it by hand");
-        }
+        mount_remount(self.dir(), MountFlags::empty(), c"").context("cannot remount")
     }
 }
 
@@ -211,7 +162,8 @@ pub(super) fn write_back(dir: &Path) -> Result<()> {
 pub(super) fn need_cold(dir: &Path) -> Result<()> {
     let filesystem = machine::filesystem(dir)?;
     ensure!(filesystem == "ext2/ext3", "{filesystem} is not ext4");
-    command::need_root("dropping caches")
+    ensure!(is_root(), "dropping caches needs root");
+    Ok(())
 }
 
 /// Drops the page cache, dentries and inodes.

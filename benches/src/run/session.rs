@@ -63,8 +63,9 @@ impl Session<'_> {
         let mounts = match cell.place {
             Place::Memory | Place::Disk => Vec::new(),
             Place::New(filesystem) => vec![Mount::new(scratch, filesystem)?],
-            Place::Slow { .. } => vec![Mount::serve(scratch)?],
-            Place::Clients { bandwidth, .. } => Mount::clients(scratch, &work, bandwidth)?,
+            Place::Served {
+                clients, bandwidth, ..
+            } => Mount::serve(scratch, &work, clients, bandwidth)?,
         };
         let dir = match &mounts[..] {
             [mount] => mount.dir().to_owned(),
@@ -210,9 +211,7 @@ impl Bench<'_> {
         thread::sleep(SETTLE);
         match self.cell.place {
             Place::Disk => place::drop_caches(),
-            Place::Slow { .. } | Place::Clients { .. } => {
-                self.mounts.iter().try_for_each(Mount::forget)
-            }
+            Place::Served { .. } => self.mounts.iter().try_for_each(Mount::forget),
             Place::Memory | Place::New(_) => Ok(()),
         }
     }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use testkit::probe::Fs;
+
 use super::peers::Peer;
 
 /// One comparison of several commands.
@@ -69,12 +71,12 @@ pub(crate) enum Place {
     /// The tree is on a disk with ext4, and all caches are dropped before each run.
     Disk,
     /// The tree is in a new filesystem of this type, on a loop device whose image is on a tmpfs.
-    New(&'static str),
-    /// The tree is in a new filesystem whose server answers each request late; see `serve`.
-    Slow { latency: Duration },
-    /// The tree is on such a server, which has a client for each rank of a job.
-    Clients {
+    New(Fs),
+    /// The tree is on a server that answers each request late.
+    Served {
         latency: Duration,
+        /// One, or a client for each rank of a job.
+        clients: usize,
         /// The bytes per second of each client, in each direction.
         bandwidth: Option<u64>,
     },
@@ -110,11 +112,26 @@ impl Spread {
     }
 }
 
+impl Work {
+    /// Returns the word in the names of cells.
+    pub(crate) fn verb(self) -> &'static str {
+        self.pick("remove", "copy")
+    }
+
+    /// Returns the value for this work.
+    pub(crate) fn pick<T>(self, removal: T, copy: T) -> T {
+        match self {
+            Self::Remove => removal,
+            Self::Copy => copy,
+        }
+    }
+}
+
 impl Place {
     /// Returns how late a server answers.
     pub(crate) fn latency(self) -> Option<Duration> {
         match self {
-            Self::Slow { latency } | Self::Clients { latency, .. } => Some(latency),
+            Self::Served { latency, .. } => Some(latency),
             Self::Memory | Self::Disk | Self::New(_) => None,
         }
     }
@@ -123,7 +140,7 @@ impl Place {
 impl Cell {
     /// Returns `true` if jobs of MPI compete in the cell.
     pub(crate) fn is_for_ranks(&self) -> bool {
-        matches!(self.place, Place::Clients { .. })
+        matches!(self.place, Place::Served { clients: 2.., .. })
     }
 
     /// Returns an upper limit of the space: a page and an inode for each file, for the tree and for each copy. Each real

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use testkit::probe::Fs;
 
 use super::{
     cell::{Cell, Place, Previous, Spread, Table, Tree, Work},
@@ -19,24 +20,22 @@ const FEW_ROUNDS: usize = 2;
 /// The commands that take part in a quick run: ours, GNU's, and the nearest competitors.
 const QUICK_PEERS: usize = 4;
 
-const BOTH: [(Work, &str); 2] = [(Work::Remove, "remove"), (Work::Copy, "copy")];
-const FILESYSTEMS: [&str; 4] = ["tmpfs", "ext4", "xfs", "btrfs"];
+/// The ranks in the commands of several clients.
+const RANKS: usize = 8;
+
+const BOTH: [Work; 2] = [Work::Remove, Work::Copy];
+const FILESYSTEMS: [Fs; 4] = [Fs::Tmpfs, Fs::Ext4, Fs::Xfs, Fs::Btrfs];
 
 /// Returns every cell, in the order in which they run.
 pub(crate) fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
-    for (work, verb) in BOTH {
-        cells.extend(made(work, verb));
-        cells.extend(real(work, verb));
-        cells.extend(filesystems(work, verb));
-        cells.extend(slow(work, verb));
-        cells.extend(large(work, verb));
-        cells.extend(clients(work, verb));
+    for work in BOTH {
+        for group in [made, real, filesystems, slow, large, clients] {
+            cells.extend(group(work));
+        }
     }
     cells.push(after_removal());
-    for (work, verb) in BOTH {
-        cells.extend(libraries(work, verb));
-    }
+    cells.extend(BOTH.into_iter().flat_map(libraries));
     cells
 }
 
@@ -84,10 +83,6 @@ fn select(only: &[String], fits: impl Fn(&Cell) -> bool) -> Result<Vec<Cell>> {
 }
 
 fn cell(table: Table, work: Work, name: String, title: &str, tree: Tree) -> Cell {
-    let peers = match work {
-        Work::Remove => peers::REMOVE,
-        Work::Copy => peers::COPY,
-    };
     Cell {
         name,
         table,
@@ -96,12 +91,12 @@ fn cell(table: Table, work: Work, name: String, title: &str, tree: Tree) -> Cell
         tree,
         place: Place::Memory,
         previous: Previous::Removed,
-        peers: peers.to_vec(),
+        peers: work.pick(peers::REMOVE, peers::COPY).to_vec(),
         rounds: ROUNDS,
     }
 }
 
-fn made(work: Work, verb: &str) -> Vec<Cell> {
+fn made(work: Work) -> Vec<Cell> {
     const NESTED: &[&str] = &[];
     const FLAT: &[&str] = &["-d", "0"];
     const ZEROS: &[&str] = &["-d", "0", "--fill-byte", "0"];
@@ -138,7 +133,8 @@ fn made(work: Work, verb: &str) -> Vec<Cell> {
             bytes,
             shape,
         };
-        let mut cell = cell(Table::Made, work, format!("{verb}-{short}"), title, tree);
+        let name = format!("{}-{short}", work.verb());
+        let mut cell = cell(Table::Made, work, name, title, tree);
         // All commands compete where a round is short, and in the cells of the README's table.
         let (rounds, most_peers) = match short {
             "10" => (11, usize::MAX),
@@ -158,20 +154,17 @@ fn made(work: Work, verb: &str) -> Vec<Cell> {
     cells
 }
 
-fn real(work: Work, verb: &str) -> Vec<Cell> {
+fn real(work: Work) -> Vec<Cell> {
     let trees = [
         ("linux", "the Linux source"),
         ("go", "the Go source"),
         ("node-modules", "a node_modules"),
         ("registry", "a cargo registry"),
     ];
-    let peers = match work {
-        Work::Remove => peers::REAL_REMOVE,
-        Work::Copy => peers::REAL_COPY,
-    };
+    let peers = work.pick(peers::REAL_REMOVE, peers::REAL_COPY);
     let mut cells = Vec::new();
     for (short, title) in trees {
-        let name = format!("{verb}-{short}");
+        let name = format!("{}-{short}", work.verb());
         let warm = Cell {
             peers: peers.to_vec(),
             ..cell(Table::Real, work, name, title, Tree::Real(short))
@@ -197,62 +190,57 @@ fn real(work: Work, verb: &str) -> Vec<Cell> {
     cells
 }
 
-fn filesystems(work: Work, verb: &str) -> Vec<Cell> {
-    let (files, bytes) = (50_000, 200 * MB);
+fn filesystems(work: Work) -> Vec<Cell> {
     let tree = Tree::Made {
-        files,
-        bytes,
+        files: 50_000,
+        bytes: 200 * MB,
         shape: &[],
     };
-    let on = |filesystem: &'static str| Cell {
-        place: place(filesystem),
-        peers: filesystem_peers(work),
-        ..cell(
-            Table::Real,
-            work,
-            format!("{filesystem}-{verb}-data"),
-            &format!("{filesystem}, files of 4 KB"),
-            tree,
-        )
+    let on = |filesystem: Fs| {
+        let name = format!("{}-{}-data", filesystem.name(), work.verb());
+        let title = format!("{}, files of 4 KB", filesystem.name());
+        Cell {
+            place: place(filesystem),
+            peers: filesystem_peers(work).to_vec(),
+            ..cell(Table::Real, work, name, &title, tree)
+        }
     };
     FILESYSTEMS.map(on).to_vec()
 }
 
 /// Returns the place of a filesystem of this type.
-fn place(filesystem: &'static str) -> Place {
+fn place(filesystem: Fs) -> Place {
     match filesystem {
-        "tmpfs" => Place::Memory,
+        Fs::Tmpfs => Place::Memory,
         _ => Place::New(filesystem),
     }
 }
 
-fn filesystem_peers(work: Work) -> Vec<Peer> {
-    match work {
-        Work::Remove => peers::FILESYSTEM_REMOVE.to_vec(),
-        Work::Copy => peers::FILESYSTEM_COPY.to_vec(),
-    }
+fn filesystem_peers(work: Work) -> &'static [Peer] {
+    work.pick(peers::FILESYSTEM_REMOVE, peers::FILESYSTEM_COPY)
 }
 
-fn slow(work: Work, verb: &str) -> Vec<Cell> {
+fn slow(work: Work) -> Vec<Cell> {
     let shapes = [
         (100, "0.1", 256, "256", "256 directories"),
         (1_000, "1", 256, "256", "256 directories"),
         (100, "0.1", 1, "flat", "one directory"),
     ];
     let cells = shapes.map(|(latency_us, ms, dirs, short, long)| {
-        let name = format!("slow-{ms}ms-{verb}-{short}");
+        let name = format!("slow-{ms}ms-{}-{short}", work.verb());
         let title = format!("{ms} ms late, {long}");
         let tree = Tree::Spread(Spread::new(dirs, 1_500, 1024));
-        let (peers, rounds) = match (work, ms) {
-            (Work::Remove, _) => (peers::SLOW_REMOVE, ROUNDS),
-            (Work::Copy, "1") => (peers::SLOW_COPY, FEW_ROUNDS),
-            (Work::Copy, _) => (peers::SLOW_COPY, ROUNDS),
+        let rounds = match (work, ms) {
+            (Work::Copy, "1") => FEW_ROUNDS,
+            _ => ROUNDS,
         };
         Cell {
-            place: Place::Slow {
+            place: Place::Served {
                 latency: Duration::from_micros(latency_us),
+                clients: 1,
+                bandwidth: None,
             },
-            peers: peers.to_vec(),
+            peers: work.pick(peers::SLOW_REMOVE, peers::SLOW_COPY).to_vec(),
             rounds,
             ..cell(Table::Special, work, name, &title, tree)
         }
@@ -260,7 +248,7 @@ fn slow(work: Work, verb: &str) -> Vec<Cell> {
     cells.to_vec()
 }
 
-fn large(work: Work, verb: &str) -> Vec<Cell> {
+fn large(work: Work) -> Vec<Cell> {
     let among = Spread {
         large_file_bytes: Some(500 * MB),
         ..Spread::new(1, 10_000, 4_000)
@@ -268,19 +256,19 @@ fn large(work: Work, verb: &str) -> Vec<Cell> {
     let one = Spread::new(1, 1, GB);
     let ten = Spread::new(1, 10, 100 * MB);
     let trees = [
-        ("among", "500 MB among small files", among, "tmpfs"),
-        ("ten", "ten files of 100 MB", ten, "tmpfs"),
-        ("one", "ext4, one file of 1 GB", one, "ext4"),
+        ("among", "500 MB among small files", among, Fs::Tmpfs),
+        ("ten", "ten files of 100 MB", ten, Fs::Tmpfs),
+        ("one", "ext4, one file of 1 GB", one, Fs::Ext4),
     ];
-    let (count, more) = match work {
-        Work::Remove => (1, &[peers::RM_RAYON][..]),
-        Work::Copy => (3, &[peers::FCP, peers::XCP][..]),
-    };
+    let (count, more) = work.pick(
+        (1, &[peers::RM_RAYON][..]),
+        (3, &[peers::FCP, peers::XCP][..]),
+    );
     let large = |&(short, title, spread, filesystem)| {
-        let name = format!("large-{verb}-{short}");
+        let name = format!("large-{}-{short}", work.verb());
         Cell {
             place: place(filesystem),
-            peers: [&filesystem_peers(work), more].concat(),
+            peers: [filesystem_peers(work), more].concat(),
             rounds: 5,
             ..cell(Table::Special, work, name, title, Tree::Spread(spread))
         }
@@ -289,38 +277,24 @@ fn large(work: Work, verb: &str) -> Vec<Cell> {
 }
 
 /// Returns the cells of jobs on eight clients of one server.
-fn clients(work: Work, verb: &str) -> Vec<Cell> {
+fn clients(work: Work) -> Vec<Cell> {
+    let many = Spread::new(256, 1_500, 1024);
+    let flat = Spread::new(1, 2_000, 1024);
+    let [smaller, larger] = [200 << 20, 400 * MB].map(|bytes| Spread::new(1, 1, bytes));
     let shapes = [
-        (
-            "256",
-            "256 directories",
-            Spread::new(256, 1_500, 1024),
-            None,
-        ),
-        ("flat", "one directory", Spread::new(1, 2_000, 1024), None),
-        (
-            "200mib",
-            "200 MiB at 50 MB/s",
-            Spread::new(1, 1, 200 << 20),
-            Some(50 * MB),
-        ),
-        (
-            "400mb",
-            "400 MB at 150 MB/s",
-            Spread::new(1, 1, 400 * MB),
-            Some(150 * MB),
-        ),
+        ("256", "256 directories", many, None),
+        ("flat", "one directory", flat, None),
+        ("200mib", "200 MiB at 50 MB/s", smaller, Some(50 * MB)),
+        ("400mb", "400 MB at 150 MB/s", larger, Some(150 * MB)),
     ];
-    let (count, peers) = match work {
-        Work::Remove => (2, peers::CLIENTS_REMOVE),
-        Work::Copy => (4, peers::CLIENTS_COPY),
-    };
+    let (count, peers) = work.pick((2, peers::CLIENTS_REMOVE), (4, peers::CLIENTS_COPY));
     let cell = |(short, long, spread, bandwidth)| {
-        let name = format!("clients-{verb}-{short}");
+        let name = format!("clients-{}-{short}", work.verb());
         let title = format!("8 clients, 1 ms late, {long}");
         Cell {
-            place: Place::Clients {
+            place: Place::Served {
                 latency: Duration::from_millis(1),
+                clients: RANKS,
                 bandwidth,
             },
             peers: peers.to_vec(),
@@ -344,32 +318,25 @@ fn after_removal() -> Cell {
     }
 }
 
-fn libraries(work: Work, verb: &str) -> Vec<Cell> {
+fn libraries(work: Work) -> Vec<Cell> {
+    let [empty, small] = [0, 4096].map(|bytes| Spread::new(2_000, 100_000, bytes));
+    let large = Spread::new(1, 10, 100 * MB);
     let trees = [
-        (
-            "empty",
-            "100 000 empty files",
-            Spread::new(2_000, 100_000, 0),
-        ),
-        (
-            "4k",
-            "100 000 files of 4 KiB",
-            Spread::new(2_000, 100_000, 4096),
-        ),
-        ("large", "10 files of 100 MB", Spread::new(1, 10, 100 * MB)),
+        ("empty", "100 000 empty files", empty),
+        ("4k", "100 000 files of 4 KiB", small),
+        ("large", "10 files of 100 MB", large),
     ];
-    let peers = match work {
-        Work::Remove => peers::LIBRARY_REMOVE,
-        Work::Copy => peers::LIBRARY_COPY,
-    };
     let mut cells = Vec::new();
-    for filesystem in ["tmpfs", "ext4"] {
+    for filesystem in [Fs::Tmpfs, Fs::Ext4] {
+        let on = filesystem.name();
         for (short, title, spread) in trees {
-            let name = format!("library-{filesystem}-{verb}-{short}");
-            let title = format!("{title}, {filesystem}");
+            let name = format!("library-{on}-{}-{short}", work.verb());
+            let title = format!("{title}, {on}");
             cells.push(Cell {
                 place: place(filesystem),
-                peers: peers.to_vec(),
+                peers: work
+                    .pick(peers::LIBRARY_REMOVE, peers::LIBRARY_COPY)
+                    .to_vec(),
                 rounds: 7,
                 ..cell(Table::Libraries, work, name, &title, Tree::Spread(spread))
             });

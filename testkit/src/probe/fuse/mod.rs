@@ -176,7 +176,7 @@ pub struct FuseMount {
     point: PathBuf,
     stored: PathBuf,
     /// The directories that were made for it.
-    made: Vec<Scratch>,
+    made: Option<[Scratch; 2]>,
 }
 
 /// Threads of a server with clients, and so the most requests that wait at once.
@@ -189,25 +189,14 @@ impl FuseMount {
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
     pub fn with(habits: Habits) -> Result<Self, Skip> {
-        let scratch = Scratch::new();
-        let mut mount = Self::at(scratch.path(), habits)?;
-        mount.made.push(scratch);
+        let made = [Scratch::new(), Scratch::in_memory()];
+        let mut mount = Self::over(made[1].path(), made[0].path(), habits)?;
+        mount.made = Some(made);
         Ok(mount)
     }
 
-    /// Does the same at an existing directory, which stays.
-    ///
-    /// # Errors
-    /// Fails without root, or if the kernel refuses the mount.
-    pub fn at(point: &Path, habits: Habits) -> Result<Self, Skip> {
-        let stored = Scratch::in_memory();
-        let mut mount = Self::over(stored.path(), point, habits)?;
-        mount.made.push(stored);
-        Ok(mount)
-    }
-
-    /// Does the same with the content of a directory. If several mounts have the same content, each is a client of one
-    /// server.
+    /// Does the same at an existing directory, with the content of another one. Both stay. If several mounts have the same
+    /// content, each is a client of one server.
     ///
     /// # Errors
     /// Fails without root, or if the kernel refuses the mount.
@@ -231,7 +220,7 @@ impl FuseMount {
             latency_micros,
             point: point.to_owned(),
             stored: stored.to_owned(),
-            made: Vec::new(),
+            made: None,
         })
     }
 
