@@ -12,42 +12,27 @@ use proptest::{
 
 use crate::case::{Attributes, Case, Circumstances, Entry, LETTERS, Pair, What};
 
-/// Generates a case for `pair`.
-pub(crate) fn case(pair: Pair) -> impl Strategy<Value = Case> {
-    let made = || option::weighted(0.95, (what(), attributes()));
-    let dest = prop_oneof![4 => Just(What::Dir), 1 => what()];
-    // Shrinking changes these parts in order. What removes most of a case comes first.
-    (
-        words(pair),
-        vec((path(), what(), attributes()), 0..10),
-        vec(made(), 4),
-        option::weighted(0.95, (dest, attributes())),
-        names(),
-        circumstances(pair),
-    )
-        .prop_map(move |(words, others, named, dest, names, circumstances)| {
-            // Hardly any command line with random paths succeeds, so entries are at the paths that operands name.
-            let operands = words.iter().filter(|word| !word.starts_with('-'));
-            let mut paths: Vec<String> = operands.map(|word| letters(word)).collect();
-            let dest_path = paths.pop_if(|_| pair == Pair::Cp);
-            let mut made: Vec<_> = paths.into_iter().zip(named).collect();
-            made.extend(dest_path.map(|path| (path, dest)));
-            let named = made
-                .into_iter()
-                .filter_map(|(at, made)| made.map(|(what, attributes)| (at, what, attributes)));
-            let entries = named.chain(others).map(|(at, what, attributes)| Entry {
-                at,
-                what,
-                attributes,
-            });
-            Case {
-                pair,
-                entries: entries.filter(|entry| !entry.at.is_empty()).collect(),
-                words,
-                names,
-                circumstances,
-            }
-        })
+prop_compose! {
+    /// Generates a case for `pair`.
+    pub(crate) fn case(pair: Pair)(
+        // Shrinking changes these parts in order. What removes most of a case comes first.
+        words in words(pair),
+        others in vec((path(), what(), attributes()), 0..10),
+        named in vec(option::weighted(0.95, (what(), attributes())), 4),
+        dest in option::weighted(0.95, (prop_oneof![4 => Just(What::Dir), 1 => what()], attributes())),
+        names in names(),
+        circumstances in circumstances(pair),
+    ) -> Case {
+        // Hardly any command line with random paths succeeds, so entries are at the paths that operands name.
+        let operands = words.iter().filter(|word| !word.starts_with('-'));
+        let mut paths: Vec<String> = operands.map(|word| letters(word)).collect();
+        let dest_path = paths.pop_if(|_| pair == Pair::Cp);
+        let named = paths.into_iter().zip(named).chain(dest_path.map(|path| (path, dest)));
+        let named = named.filter_map(|(at, made)| made.map(|(what, attributes)| (at, what, attributes)));
+        let entries = named.chain(others).map(|(at, what, attributes)| Entry { at, what, attributes });
+        let entries = entries.filter(|entry| !entry.at.is_empty()).collect();
+        Case { pair, entries, words, names, circumstances }
+    }
 }
 
 /// Returns the path of letters in an operand.
@@ -56,40 +41,30 @@ fn letters(operand: &str) -> String {
     names.collect::<Vec<_>>().join("/")
 }
 
-fn circumstances(pair: Pair) -> impl Strategy<Value = Circumstances> {
-    let other = match pair {
+prop_compose! {
+    fn circumstances(pair: Pair)(
+        has_own_name in prop::bool::weighted(0.33),
+        is_nobody in any::<bool>(),
+        umask in select(vec![0o022, 0o022, 0o022, 0o000, 0o002, 0o077, 0o777, 0o277, 0o444]),
+        has_few_descriptors in prop::bool::weighted(0.15),
+        threads in select(vec![1, 2, 8]),
+        answers in vec(one_of("y|y|y|y|n|n||Yes|x| y|Y|yN"), 0..30),
+        locale in one_of("||LC_ALL=C|LC_ALL=C.UTF-8|LANG=C.utf8|LC_CTYPE=C.UTF-8"),
+        other in prop_oneof![9 => Just(""), 1 => one_of(other_variables(pair))],
+    ) -> Circumstances {
+        let variables = [locale, other];
+        Circumstances { has_own_name, is_nobody, umask, has_few_descriptors, threads, answers, variables }
+    }
+}
+
+fn other_variables(pair: Pair) -> &'static str {
+    match pair {
         Pair::Rm => "POSIXLY_CORRECT=|POSIXLY_CORRECT=1",
         Pair::Cp => {
             "POSIXLY_CORRECT=|SIMPLE_BACKUP_SUFFIX=.s|SIMPLE_BACKUP_SUFFIX=|SIMPLE_BACKUP_SUFFIX=a/b|\
              VERSION_CONTROL=numbered|VERSION_CONTROL=t|VERSION_CONTROL=off|VERSION_CONTROL=bogus"
         }
-    };
-    let locale = one_of("||LC_ALL=C|LC_ALL=C.UTF-8|LANG=C.utf8|LC_CTYPE=C.UTF-8");
-    let variables = (locale, prop_oneof![9 => Just(""), 1 => one_of(other)]);
-    (
-        prop::bool::weighted(0.33),
-        any::<bool>(),
-        select(vec![
-            0o022, 0o022, 0o022, 0o000, 0o002, 0o077, 0o777, 0o277, 0o444,
-        ]),
-        prop::bool::weighted(0.15),
-        select(vec![1, 2, 8]),
-        vec(one_of("y|y|y|y|n|n||Yes|x| y|Y|yN"), 0..30),
-        variables,
-    )
-        .prop_map(
-            |(has_own_name, is_nobody, umask, has_few_descriptors, threads, answers, variables)| {
-                Circumstances {
-                    has_own_name,
-                    is_nobody,
-                    umask,
-                    has_few_descriptors,
-                    threads,
-                    answers,
-                    variables: variables.into(),
-                }
-            },
-        )
+    }
 }
 
 const ODD_NAMES: &[u8] =
@@ -130,32 +105,28 @@ fn what() -> impl Strategy<Value = What> {
     ]
 }
 
-fn attributes() -> impl Strategy<Value = Attributes> {
-    let mode = prop_oneof![
+fn mode() -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![
         8 => Just(None),
         3 => select(vec![0o600, 0o700, 0o777, 0o555, 0o444, 0o711, 0o311]).prop_map(Some),
         1 => select(vec![0o000, 0o1777, 0o2755, 0o4755, 0o6711, 0o7777]).prop_map(Some),
         1 => (0_u32..0o10000).prop_map(Some),
-    ];
-    let owner = select(vec![(0, 0), (1234, 1234), (65534, 0), (0, 65534)]);
-    // Not a few nanoseconds: with -p, both commands guess the resolution of the dest's filesystem.
-    let time = (0_u64..3, select(vec![0_u32, 200_000_000, 999_999_999]));
-    let xattr = (one_of("user.x|user.y|trusted.z"), one_of("|a|bc"));
-    let acl = "(d:)?[ug]:(0|1234|65534):[r-][w-][x-]";
-    (
-        mode,
-        option::weighted(0.1, owner),
-        time.prop_map(|(seconds, nanos)| Duration::new(seconds, nanos)),
-        option::weighted(0.06, xattr),
-        option::weighted(0.06, acl),
-    )
-        .prop_map(|(mode, owner, time, xattr, acl)| Attributes {
-            mode,
-            owner,
-            time,
-            xattr,
-            acl,
-        })
+    ]
+}
+
+prop_compose! {
+    fn attributes()(
+        mode in mode(),
+        owner in option::weighted(0.1, select(vec![(0, 0), (1234, 1234), (65534, 0), (0, 65534)])),
+        // Not a few nanoseconds: with -p, both commands guess the resolution of the dest's filesystem.
+        seconds in 0_u64..3,
+        nanos in select(vec![0_u32, 200_000_000, 999_999_999]),
+        xattr in option::weighted(0.06, (one_of("user.x|user.y|trusted.z"), one_of("|a|bc"))),
+        acl in option::weighted(0.06, "(d:)?[ug]:(0|1234|65534):[r-][w-][x-]"),
+    ) -> Attributes {
+        let time = Duration::new(seconds, nanos);
+        Attributes { mode, owner, time, xattr, acl }
+    }
 }
 
 fn operand() -> impl Strategy<Value = String> {

@@ -28,8 +28,6 @@ mod case;
 mod deviations;
 mod generate;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
-
 /// Most time for shrinking a case.
 const MAX_SHRINKING_MS: u32 = 60_000;
 
@@ -61,7 +59,7 @@ enum Against {
 }
 
 impl Fuzzer {
-    fn from_arguments() -> Outcome<Self> {
+    fn from_arguments() -> Result<Self, Box<dyn Error>> {
         let mut arguments = env::args().skip(1);
         let pair = match arguments.next().as_deref() {
             Some("rm") => Pair::Rm,
@@ -87,7 +85,7 @@ impl Fuzzer {
         Ok(fuzzer)
     }
 
-    fn run(&self) -> Outcome<()> {
+    fn run(&self) -> Result<(), Box<dyn Error>> {
         newest_gnu(self.pair.gnu()).map_err(|skip| skip.0)?;
         if !is_root() {
             return Err("only root can make all trees".into());
