@@ -21,6 +21,7 @@ use rustix::{
         statat,
     },
     io::Errno,
+    path::Arg,
 };
 
 /// The actions of a walk. A `Mark` is data that a visitor keeps for a sub-directory until the walk enters it.
@@ -66,13 +67,13 @@ impl Start {
             (_, None) => (path, OsStr::new(".")),
         };
         Ok(Self {
-            parent: openat(CWD, parent, OFlags::PATH | dir_flags(), Mode::empty())?,
+            parent: open_path(CWD, parent)?,
             name: CString::new(name.as_bytes())?,
         })
     }
 
     pub(crate) fn stat(&self) -> io::Result<Stat> {
-        Ok(statat(&self.parent, &self.name, AtFlags::SYMLINK_NOFOLLOW)?)
+        Ok(stat_at(self.parent.as_fd(), &self.name)?)
     }
 }
 
@@ -128,7 +129,7 @@ impl<M> Level<M> {
     }
 
     fn climb_from(&self, child: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        let parent = openat(child, c"..", OFlags::PATH | dir_flags(), Mode::empty())?;
+        let parent = open_path(child, c"..")?;
         if identity(&fstat(&parent)?) == self.dir {
             Ok(parent)
         } else {
@@ -161,8 +162,15 @@ pub(crate) fn times(stat: &Stat) -> Timestamps {
     }
 }
 
-pub(crate) fn dir_flags() -> OFlags {
-    OFlags::DIRECTORY | OFlags::CLOEXEC
+/// Opens a directory as the base of paths.
+pub(crate) fn open_path(dir: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    openat(dir, path, flags, Mode::empty())
+}
+
+/// Returns the attributes of an entry. Does not follow a symlink.
+pub(crate) fn stat_at(dir: BorrowedFd<'_>, name: &CStr) -> Result<Stat, Errno> {
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Opens an entry for reading. Leaves its atime as it is if that is permitted.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Gid, Stat, Timespec, Timestamps, Uid, chownat, statat, utimensat},
+    fs::{AtFlags, FileType, Gid, Stat, Timespec, Timestamps, Uid, chownat, utimensat},
     io::Errno,
     process::geteuid,
     time::{ClockId, clock_gettime},
@@ -19,7 +19,7 @@ use rustix::{
 
 use crate::{
     tree::{Scratch, Tree},
-    walk::{Start, Visitor, file_type, names, times, walk},
+    walk::{Start, Visitor, file_type, names, stat_at, times, walk},
 };
 
 /// The time that entries of twins get, unless their builder set one: 2001-09-09.
@@ -94,7 +94,7 @@ impl Visitor for Settling {
     fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
         let mut below = Vec::new();
         for name in names(dir)? {
-            match statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            match stat_at(dir, &name) {
                 Ok(stat) if file_type(&stat) == FileType::Directory => below.push((name, ())),
                 Ok(stat) => self.settle(dir, &name, &stat)?,
                 // The test itself has denied the permission.
@@ -107,7 +107,7 @@ impl Visitor for Settling {
 
     // Set the times of a directory after its entries, which change them.
     fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = stat_at(parent, name)?;
         self.settle(parent, name, &stat)
     }
 

@@ -16,7 +16,7 @@ use rustix::{
     buffer::spare_capacity,
     fs::{
         AtFlags, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
-        readlinkat, statat, statx, utimensat,
+        readlinkat, statx, utimensat,
     },
     io::Errno,
 };
@@ -24,7 +24,7 @@ use rustix::{
 use super::{Attributes, Entry, Kind, content::content, full_path};
 use crate::{
     tree::OMIT,
-    walk::{Start, Visitor, file_type, identity, names, open_unnoticed, times, walk},
+    walk::{Start, Visitor, file_type, identity, names, open_unnoticed, stat_at, times, walk},
 };
 
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
@@ -87,7 +87,7 @@ impl Recorder {
         // A kernel that caches attributes for a server may show the number of links from before a link was made.
         let fresh = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
         let _ = statx(dir, name, fresh, StatxFlags::BASIC_STATS);
-        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = stat_at(dir, name)?;
         let kind = file_type(&stat);
         let place = Place { dir, name };
         let wanted = self.attributes;

@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::walk::dir_flags;
+use crate::walk::open_path;
 
 /// Nests `depth` directories, all named `d`, in `dir`, which is made if it is missing.
 ///
@@ -33,7 +33,7 @@ pub fn comb(dir: impl AsRef<Path>, depth: usize, files: usize) {
     comb_levels(dir.as_ref(), depth, |level| {
         for sibling in [c"a", c"z"] {
             mkdirat(level, sibling, Mode::from_raw_mode(0o755))?;
-            let sibling = openat(level, sibling, OFlags::PATH | dir_flags(), Mode::empty())?;
+            let sibling = open_path(level, sibling)?;
             fill(sibling.as_fd(), files)?;
         }
         Ok(())
@@ -63,7 +63,7 @@ fn comb_levels(dir: &Path, depth: usize, furnish: impl Fn(BorrowedFd<'_>) -> Res
         for _ in 0..depth {
             mkdirat(&level, c"d", Mode::from_raw_mode(0o755))?;
             furnish(level.as_fd())?;
-            level = openat(&level, c"d", OFlags::PATH | dir_flags(), Mode::empty())?;
+            level = open_path(&level, c"d")?;
         }
         Ok(())
     });
@@ -71,10 +71,8 @@ fn comb_levels(dir: &Path, depth: usize, furnish: impl Fn(BorrowedFd<'_>) -> Res
 
 #[track_caller]
 fn made(dir: &Path, make: impl FnOnce(OwnedFd) -> Result<(), Errno>) {
-    let outcome = std::fs::create_dir_all(dir).and_then(|()| {
-        let dir = openat(CWD, dir, OFlags::PATH | dir_flags(), Mode::empty())?;
-        make(dir).map_err(io::Error::from)
-    });
+    let outcome = std::fs::create_dir_all(dir)
+        .and_then(|()| make(open_path(CWD, dir)?).map_err(io::Error::from));
     if let Err(e) = outcome {
         panic!("can't generate in {}: {e}", dir.display());
     }

@@ -8,11 +8,11 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, chmodat, fchmod, statat, unlinkat},
+    fs::{AtFlags, FileType, Mode, chmodat, fchmod, unlinkat},
     io::Errno,
 };
 
-use crate::walk::{Start, Visitor, file_type, names, walk};
+use crate::walk::{Start, Visitor, file_type, names, stat_at, walk};
 
 /// Deletes the entry at `path`: a file, a symlink (not its target), or a directory of any depth and mode. A
 /// missing `path` is not an error. Opens at most four descriptors at once.
@@ -39,7 +39,7 @@ impl Visitor for Removal {
     type Mark = ();
 
     fn approach(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-        let stat = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let stat = stat_at(parent, name)?;
         // Change the mode of directories only, because `chmodat` follows symlinks.
         if file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
             chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
@@ -72,7 +72,7 @@ fn unlink_stubborn(
     name: CString,
     below: &mut Vec<(CString, ())>,
 ) -> io::Result<()> {
-    let stat = statat(dir, &name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let stat = stat_at(dir, &name)?;
     if file_type(&stat) == FileType::Directory {
         below.push((name, ()));
         return Ok(());
