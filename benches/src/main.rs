@@ -76,7 +76,7 @@ enum Verb {
     Tables,
     /// Fails if a small tree costs more system calls or instructions than before
     Guard(guard::Options),
-    /// Makes only the necessary system calls, once; prints JSON
+    /// Makes only the necessary system calls, once; prints the seconds
     Floor {
         #[command(subcommand)]
         task: floor::Task,
@@ -118,8 +118,7 @@ fn run(Cli { verb, settings }: &Cli) -> Result<()> {
         }
         Verb::Guard(options) => guard::run(&settings.dir, options),
         Verb::Floor { task } => {
-            let figures = floor::run(task, machine::cores())?;
-            println!("{}", serde_json::to_string(&figures)?);
+            println!("{}", floor::run(task, machine::cores())?);
             Ok(())
         }
     }

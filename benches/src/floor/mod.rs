@@ -18,7 +18,6 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow};
-use serde::{Deserialize, Serialize};
 
 use plan::{Job, Plan};
 
@@ -42,31 +41,23 @@ pub(crate) enum Task {
     },
 }
 
-/// The time of the floor.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub(crate) struct Figures {
-    pub(crate) seconds: f64,
-}
-
-/// Plans the task, then performs it on up to `threads` threads with the clock running.
-pub(crate) fn run(task: &Task, threads: usize) -> Result<Figures> {
+/// Plans the task, then performs it on up to `threads` threads with the clock running. Returns the seconds.
+pub(crate) fn run(task: &Task, threads: usize) -> Result<f64> {
     let plan = Plan::make(task)?;
     let widest = plan.phases.iter().map(Vec::len).max().unwrap_or(0);
+    let threads = threads.clamp(1, widest.max(1));
     let crew = Crew {
         plan: &plan,
         next: plan.phases.iter().map(|_| AtomicUsize::new(0)).collect(),
-        barrier: Barrier::new(threads.clamp(1, widest.max(1))),
+        barrier: Barrier::new(threads),
         failure: Mutex::new(None),
     };
-    let seconds = crew.work(threads.clamp(1, widest.max(1)));
-    if let Some(error) = crew
-        .failure
-        .into_inner()
-        .map_err(|_| anyhow!("a thread of the floor panicked"))?
-    {
-        return Err(error);
+    let seconds = crew.work(threads);
+    let panicked = |_| anyhow!("a thread of the floor panicked");
+    match crew.failure.into_inner().map_err(panicked)? {
+        Some(error) => Err(error),
+        None => Ok(seconds),
     }
-    Ok(Figures { seconds })
 }
 
 /// The state that the threads share.

@@ -12,6 +12,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
+use testkit::probe::has_program;
 
 use base::Base;
 use count::{Counter, Counts};
@@ -88,15 +89,14 @@ pub(crate) fn run(dir: &Path, options: &Options) -> Result<()> {
 /// Returns a line for each case that costs more than in `base` without a reason.
 fn compare(base: &Base, counter: &Counter) -> Result<Vec<String>> {
     let built = command::built_commands(&command::target_dir()?);
-    let has = |program| command::find(program, &[]).is_some();
     let mut failures = Vec::new();
     for case in &CASES {
         let mut grown = Vec::new();
-        if has("strace") {
+        if has_program("strace") {
             let [before, now] = [&base.dir, &built].map(|dir| counter.calls(dir, case));
             grown.extend(more_calls(&before?, &now?));
         }
-        if has("valgrind") {
+        if has_program("valgrind") {
             let [before, now] = [&base.dir, &built].map(|dir| counter.instructions(dir, case));
             let (before, now) = (before?, now?);
             let growth = growth_percent(before, now);
@@ -112,7 +112,7 @@ fn compare(base: &Base, counter: &Counter) -> Result<Vec<String>> {
         }
     }
     for program in ["strace", "valgrind"] {
-        match has(program) {
+        match has_program(program) {
             true => println!("guard: {} cases compared by {program}", CASES.len()),
             false => println!("guard: nothing compared by {program}, which is missing"),
         }

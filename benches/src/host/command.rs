@@ -2,7 +2,6 @@
 
 use std::{
     env,
-    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -111,20 +110,6 @@ pub(crate) fn build(
     run(&mut cargo).map(drop)
 }
 
-/// Finds a program in `dirs`, or else in PATH.
-pub(crate) fn find(program: &str, dirs: &[PathBuf]) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let candidates = dirs.iter().cloned().chain(env::split_paths(&path));
-    candidates
-        .map(|dir| dir.join(program))
-        .find(|file| is_executable(file))
-}
-
-fn is_executable(file: &Path) -> bool {
-    file.metadata()
-        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,14 +129,5 @@ mod tests {
     fn a_missing_program_is_named() {
         let error = output("no-such-program", &[]).unwrap_err();
         assert_eq!(error.to_string(), "cannot run no-such-program");
-        assert_eq!(find("no-such-program", &[]), None);
-    }
-
-    #[test]
-    fn programs_are_found_in_the_first_place() {
-        assert_eq!(
-            find("sh", &[PathBuf::from("/nonexistent"), "/bin".into()]),
-            Some("/bin/sh".into())
-        );
     }
 }

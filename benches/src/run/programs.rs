@@ -11,6 +11,8 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
+use testkit::probe::find_program;
+
 use crate::host::command;
 
 /// The programs, each under one name in one directory.
@@ -93,13 +95,18 @@ impl Programs {
     pub(super) fn command(&self, program: &str) -> Result<Command> {
         let missing = || format!("{program} is missing: benches/setup.sh installs it");
         let mut command = Command::new(self.find(program).with_context(missing)?);
-        let path = env::var_os("PATH").unwrap_or_default();
-        let dirs = iter::once(self.bin.clone()).chain(env::split_paths(&path));
-        command.env("PATH", env::join_paths(dirs)?);
+        command.env("PATH", env::join_paths(self.dirs())?);
         Ok(command)
     }
 
     fn find(&self, program: &str) -> Option<PathBuf> {
-        command::find(program, std::slice::from_ref(&self.bin))
+        find_program(program, self.dirs())
+    }
+
+    /// Returns the directories in which commands look for programs.
+    fn dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let inherited = env::var_os("PATH").unwrap_or_default();
+        let inherited: Vec<PathBuf> = env::split_paths(&inherited).collect();
+        iter::once(self.bin.clone()).chain(inherited)
     }
 }

@@ -11,7 +11,6 @@ use super::{
     trees::{self, Count, Trees},
 };
 use crate::{
-    floor,
     host::{command, interrupt},
     results::{FLOOR, Row},
     what::{
@@ -225,9 +224,7 @@ impl Bench<'_> {
             Work::Copy => floor.args(["copy", "tree", "copy"]),
         };
         let printed = command::run(&mut floor)?;
-        let figures: floor::Figures =
-            serde_json::from_str(&printed).context("not what the floor prints")?;
-        Ok(figures.seconds)
+        printed.parse().context("not what the floor prints")
     }
 
     fn tree(&self) -> PathBuf {

@@ -6,7 +6,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::programs::Programs;
 use crate::host::command;
@@ -18,17 +18,6 @@ pub(super) struct Stopwatch<'a> {
     pub(super) dir: PathBuf,
     /// A file that hyperfine may write.
     pub(super) export: PathBuf,
-}
-
-#[derive(Deserialize)]
-struct Export {
-    results: Vec<Exported>,
-}
-
-/// The part of hyperfine's result that is used: the seconds of each run.
-#[derive(Deserialize)]
-struct Exported {
-    times: Vec<f64>,
 }
 
 impl Stopwatch<'_> {
@@ -52,12 +41,14 @@ impl Stopwatch<'_> {
     }
 }
 
+/// Returns the seconds of the only run.
 fn parse(json: &str) -> Result<f64> {
-    let export: Export = serde_json::from_str(json).context("not what hyperfine exports")?;
-    match export.results.as_slice() {
-        [Exported { times }] if times.len() == 1 => Ok(times[0]),
-        _ => bail!("hyperfine exported other than one run"),
-    }
+    let export: Value = serde_json::from_str(json).context("not what hyperfine exports")?;
+    let times = export["results"][0]["times"].as_array();
+    let [time] = times.context("not what hyperfine exports")?.as_slice() else {
+        bail!("hyperfine exported other than one run");
+    };
+    time.as_f64().context("not what hyperfine exports")
 }
 
 #[cfg(test)]

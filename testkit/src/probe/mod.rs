@@ -119,11 +119,14 @@ pub(crate) fn need_program(name: &str) -> Result<PathBuf, Skip> {
     // A user's PATH often lacks the directories of programs that make and mount filesystems.
     let extra = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     let dirs = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&dirs)
-        .chain(extra)
-        .map(|dir| dir.join(name))
-        .find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
+    find_program(name, env::split_paths(&dirs).chain(extra))
         .ok_or_else(|| Skip(format!("there is no {name}")))
+}
+
+/// Returns the path of the program `name` in the first of the directories that have one.
+pub fn find_program(name: &str, dirs: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    let mut files = dirs.into_iter().map(|dir| dir.join(name));
+    files.find(|file| file.is_file() && access(file, Access::EXEC_OK).is_ok())
 }
 
 /// Runs a program to its end.
@@ -206,6 +209,8 @@ mod tests {
         assert!(has_program("sh"));
         assert!(!has_program("no-such-program"));
         assert!(!has_program("."));
+        let dirs = ["/nonexistent", "/bin"].map(PathBuf::from);
+        assert_eq!(find_program("sh", dirs), Some("/bin/sh".into()));
     }
 
     #[test]
