@@ -38,10 +38,10 @@ pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
     Ok(())
 }
 
-/// Opens the directory of a job, and lists it if the job does that.
+/// Opens the directory of a job, and lists it if the job is its first one.
 fn open_source(dir: &Dir, job: &Job) -> Result<OwnedFd> {
     let source = open_dir(&dir.source)?;
-    if job.lists {
+    if job.entries.start == dir.entries.start {
         list(source.as_fd())?;
     }
     Ok(source)

@@ -33,8 +33,8 @@ pub(super) struct Dir {
     /// The path of the copy; it is empty for a removal.
     pub(super) dest: CString,
     pub(super) mode: u32,
+    pub(super) entries: Range<usize>,
     depth: usize,
-    entries: Range<usize>,
 }
 
 /// An entry that is not a directory.
@@ -54,9 +54,8 @@ pub(super) enum Kind {
 pub(super) struct Job {
     pub(super) verb: Verb,
     pub(super) dir: usize,
+    /// The job with the first entries of a directory also lists it.
     pub(super) entries: Range<usize>,
-    /// This is `true` if the job also lists the directory.
-    pub(super) lists: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -144,7 +143,6 @@ impl Plan {
             verb,
             dir,
             entries: 0..0,
-            lists: false,
         };
         let mut start = 0;
         for level in self.dirs.chunk_by(|a, b| a.depth == b.depth) {
@@ -163,7 +161,6 @@ impl Plan {
                 verb,
                 dir,
                 entries: start..entries.end.min(start + BATCH),
-                lists: start == entries.start,
             }));
         }
         self.phases.push(jobs);

@@ -79,23 +79,16 @@ fn short(label: &str) -> String {
 
 /// Returns a sentence about the cells in which another command is faster, the largest loss first.
 fn losses(results: &Results) -> String {
-    let mut losses = Vec::new();
-    for cell in cells::all() {
-        let ours = cell.peers[0].label;
-        let figures = results
-            .of(&cell.name)
-            .filter(|_| cell.table != Table::Libraries);
-        let best = figures.and_then(|figures| Some((figures, figures.fastest(|_| true)?)));
-        if let Some((figures, best)) = best
-            && let Some(ratio) = figures.ratio(ours, &best.peer)
-            && ratio >= LEVEL
-        {
-            losses.push((
-                ratio,
-                format!("`{}` {ratio:.2} ({})", cell.name, short(&best.peer)),
-            ));
-        }
-    }
+    let mut cells = cells::all();
+    cells.retain(|cell| cell.table != Table::Libraries);
+    let loss = |cell: &Cell| {
+        let figures = results.of(&cell.name)?;
+        let best = &figures.fastest(|_| true)?.peer;
+        let ratio = figures.ratio(cell.peers[0].label, best)?;
+        let text = format!("`{}` {ratio:.2} ({})", cell.name, short(best));
+        (ratio >= LEVEL).then_some((ratio, text))
+    };
+    let mut losses: Vec<_> = cells.iter().filter_map(loss).collect();
     losses.sort_by(|a, b| b.0.total_cmp(&a.0));
     let losses: Vec<_> = losses.into_iter().map(|(_, loss)| loss).collect();
     match losses.is_empty() {

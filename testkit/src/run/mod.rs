@@ -22,7 +22,7 @@ use std::{
 pub use rustix::process::Signal;
 
 use crate::{
-    probe::{Skip, need_program},
+    probe::{Skip, need_program, run},
     sys::pass_on_no_ignored_signals,
     tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
@@ -274,8 +274,7 @@ fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
     let copy = scratch.path().join(name);
     // Let another process copy the file. If this process had the copy open for writing, a child of another thread
     // could inherit that descriptor, and the copy would be "busy".
-    let copied = Command::new("cp").arg(path).arg(&copy).status();
-    copied.ok().filter(ExitStatus::success)?;
+    run("cp", [program, copy.as_os_str()]).ok()?;
     Tree::at(scratch.path()).select(name).mode(0o755);
     Some((scratch, copy))
 }

@@ -27,7 +27,7 @@ use rustix::{
 use super::{
     Numbering,
     server::{Server, begins_with, refuse, sized, writes},
-    tables::lock,
+    tables::{fresh_number, lock},
 };
 
 /// The most requests without a waiting process, such as reads ahead, that the kernel sends before the first is answered.
@@ -361,7 +361,7 @@ impl Filesystem for Server {
         let is_bad = begins_with(&self.path(number), b"bad");
         let refused = self.habits.opendir.filter(|_| is_bad);
         answer!(self, reply, refuse(refused), () => {
-            reply.opened(self.directories.add(Vec::new()), FopenFlags::empty());
+            reply.opened(FileHandle(fresh_number()), FopenFlags::empty());
         });
     }
 

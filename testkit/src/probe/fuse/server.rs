@@ -31,7 +31,7 @@ use rustix::{
 
 use super::{
     Habits, Names, Numbering, Removal,
-    tables::{Handles, Nodes, lock},
+    tables::{Handles, Nodes, fresh_number, lock},
 };
 use crate::snapshot::XATTR_MAX_BYTES;
 
@@ -50,7 +50,6 @@ pub(super) struct Server {
     read: Mutex<Option<Instant>>,
     /// When the content of the last write has been transferred.
     pub(super) written: Mutex<Option<Instant>>,
-    fresh_number: AtomicU64,
 }
 
 pub(super) struct Open {
@@ -77,7 +76,6 @@ impl Server {
             tried: Mutex::default(),
             read: Mutex::default(),
             written: Mutex::default(),
-            fresh_number: AtomicU64::new(1000),
         }
     }
 
@@ -153,7 +151,7 @@ impl Server {
             Numbering::Equal if !stat.is_dir() => INodeNo(77),
             Numbering::Lasting | Numbering::Forgetful | Numbering::Equal => node,
             Numbering::Zero => INodeNo(0),
-            Numbering::Fresh => INodeNo(self.fresh_number.fetch_add(1, Ordering::Relaxed)),
+            Numbering::Fresh => INodeNo(fresh_number()),
         }
     }
 
@@ -280,7 +278,9 @@ impl Server {
             file: file.into(),
             is_direct: flags.contains(OFlags::DIRECT),
         };
-        Ok((self.files.add(open), reply))
+        let handle = FileHandle(fresh_number());
+        self.files.set(handle, open);
+        Ok((handle, reply))
     }
 
     pub(super) fn read_stored(

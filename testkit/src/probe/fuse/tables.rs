@@ -1,9 +1,12 @@
 //! The memory of a server between requests: the paths of its nodes, and the open files.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use fuser::{FileHandle, INodeNo};
@@ -66,19 +69,11 @@ impl Nodes {
 }
 
 /// Open files or directories.
-pub(super) struct Handles<T>(Mutex<BTreeMap<FileHandle, Arc<T>>>);
+pub(super) struct Handles<T>(Mutex<HashMap<FileHandle, Arc<T>>>);
 
 impl<T> Handles<T> {
     pub(super) fn new() -> Self {
         Self(Mutex::default())
-    }
-
-    pub(super) fn add(&self, open: T) -> FileHandle {
-        let mut table = lock(&self.0);
-        let last = table.last_key_value().map_or(0, |(handle, _)| handle.0);
-        let handle = FileHandle(last + 1);
-        table.insert(handle, Arc::new(open));
-        handle
     }
 
     pub(super) fn set(&self, handle: FileHandle, open: T) {
@@ -92,6 +87,12 @@ impl<T> Handles<T> {
     pub(super) fn remove(&self, handle: FileHandle) {
         lock(&self.0).remove(&handle);
     }
+}
+
+/// Returns a number for a handle or an inode, another one each time.
+pub(super) fn fresh_number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(1000);
+    LAST.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Locks `mutex`. A thread that panicked must not keep the others from answering.
