@@ -16,17 +16,11 @@ pub(super) struct Base {
     pub(super) name: String,
     pub(super) dir: PathBuf,
     /// The `CASE, REASON` of each `Accepts-cost` line in the commits after it.
-    accepted: Vec<String>,
+    pub(super) accepted: Vec<String>,
 }
 
-impl Base {
-    /// Returns the reason why a case may cost more, if a later commit gives one.
-    pub(super) fn accepted(&self, case: &str) -> Option<&str> {
-        reason(&self.accepted, case)
-    }
-}
-
-fn reason<'a>(lines: &'a [String], case: &str) -> Option<&'a str> {
+/// Returns the reason why a case may cost more, if one of the lines gives one.
+pub(super) fn reason<'a>(lines: &'a [String], case: &str) -> Option<&'a str> {
     let mut named = lines.iter().filter_map(|line| line.split_once(','));
     named
         .find(|(name, _)| name.trim() == case)

@@ -104,7 +104,7 @@ fn compare(base: &Base, counter: &Counter) -> Result<Vec<String>> {
             println!("guard: {}: {line}", case.name);
             grown.extend((growth > MOST_GROWTH).then_some(line));
         }
-        match base.accepted(case.name) {
+        match base::reason(&base.accepted, case.name) {
             Some(reason) if !grown.is_empty() => {
                 println!("guard: {}: accepted: {reason}", case.name);
             }

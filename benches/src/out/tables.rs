@@ -26,14 +26,20 @@ pub(super) fn figures(results: &Results) -> String {
     text + &losses(results)
 }
 
+/// Returns the cells of some tables.
+fn shown(is_shown: impl Fn(Table) -> bool) -> Vec<Cell> {
+    let mut cells = cells::all();
+    cells.retain(|cell| is_shown(cell.table));
+    cells
+}
+
 /// Returns a table with a row for each tree.
 fn rows(results: &Results, table: Table, title: &str) -> String {
     let mut text = format!(
         "\n| {title} | rmz | floor | rm | next | cpz | floor | cp | next |\n|{}\n",
         "---|".repeat(9)
     );
-    let mut cells = cells::all();
-    cells.retain(|cell| cell.table == table);
+    let cells = shown(|shown| shown == table);
     for cell in &cells {
         let of = |work| {
             let mut cells = cells.iter();
@@ -79,8 +85,7 @@ fn short(label: &str) -> String {
 
 /// Returns a sentence about the cells in which another command is faster, the largest loss first.
 fn losses(results: &Results) -> String {
-    let mut cells = cells::all();
-    cells.retain(|cell| cell.table != Table::Libraries);
+    let cells = shown(|table| table != Table::Libraries);
     let loss = |cell: &Cell| {
         let figures = results.of(&cell.name)?;
         let best = &figures.fastest(|_| true)?.peer;
@@ -103,10 +108,8 @@ fn losses(results: &Results) -> String {
 /// Returns a line about the commit and the machine of most cells in these tables, and one for each other.
 fn stamps(results: &Results, is_shown: impl Fn(Table) -> bool) -> String {
     let mut names: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for cell in cells::all() {
-        if let Some(Figures { stamp, .. }) = results.of(&cell.name)
-            && is_shown(cell.table)
-        {
+    for cell in shown(is_shown) {
+        if let Some(Figures { stamp, .. }) = results.of(&cell.name) {
             let line = format!("commit {}, {}, {}", stamp.commit, stamp.date, stamp.machine);
             names.entry(line).or_default().push(cell.name);
         }
@@ -124,11 +127,8 @@ fn stamps(results: &Results, is_shown: impl Fn(Table) -> bool) -> String {
 pub(super) fn libraries(results: &Results) -> String {
     let mut text = stamps(results, |table| table == Table::Libraries);
     for (work, title) in [(Work::Remove, "Removing"), (Work::Copy, "Copying")] {
-        let cells = cells::all();
-        let cells: Vec<_> = cells
-            .iter()
-            .filter(|cell| cell.table == Table::Libraries && cell.work == work)
-            .collect();
+        let mut cells = shown(|table| table == Table::Libraries);
+        cells.retain(|cell| cell.work == work);
         let labels: Vec<_> = cells[0].peers.iter().map(|peer| peer.label).collect();
         let _ = write!(
             text,

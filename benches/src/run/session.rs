@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{
     place::{self, Mount, Scratch},
-    timing::Stopwatch,
+    timing,
     trees::{self, Count, Trees},
 };
 use crate::{
@@ -35,7 +35,10 @@ struct Bench<'a> {
     cell: &'a Cell,
     /// The filesystem that was mounted for the cell, or all clients of its server.
     mounts: Vec<Mount>,
-    stopwatch: Stopwatch<'a>,
+    /// The directory in which the commands run.
+    dir: PathBuf,
+    /// A file that hyperfine may write.
+    export: PathBuf,
 }
 
 /// One command of a cell, and the seconds of its runs so far. Without a peer, it is the floor.
@@ -74,11 +77,8 @@ impl Session<'_> {
             trees: &self.trees,
             cell,
             mounts,
-            stopwatch: Stopwatch {
-                programs: self.trees.programs,
-                dir: dir.clone(),
-                export: scratch.path().join("hyperfine.json"),
-            },
+            dir,
+            export: scratch.path().join("hyperfine.json"),
         };
         let measured = bench.run();
         drop(bench);
@@ -89,7 +89,7 @@ impl Session<'_> {
 
 impl Bench<'_> {
     fn run(&self) -> Result<Vec<Row>> {
-        fs::create_dir(self.stopwatch.dir.join("empty"))?;
+        fs::create_dir(self.dir.join("empty"))?;
         self.trees.make(&self.cell.tree, &self.tree())?;
         let original = trees::count(&self.tree())?;
         self.warm_up()?;
@@ -123,7 +123,7 @@ impl Bench<'_> {
     ///
     /// On a slow filesystem its threads would only wait, and libraries are compared with ours.
     fn lanes(&self) -> Vec<Lane> {
-        let is_installed = |peer: &Peer| self.stopwatch.programs.has(peer.program);
+        let is_installed = |peer: &Peer| self.trees.programs.has(peer.program);
         let peers = self.cell.peers.iter().copied().filter(is_installed);
         let has_floor = self.cell.place.latency().is_none() && self.cell.table != Table::Libraries;
         let lane = |peer| Lane {
@@ -180,8 +180,10 @@ impl Bench<'_> {
                 mount.set_latency(latency);
             }
         };
+        let mut hyperfine = self.trees.programs.command("hyperfine")?;
+        hyperfine.current_dir(&self.dir);
         set_latency(self.cell.place.latency().unwrap_or_default());
-        let timed = self.stopwatch.time(line);
+        let timed = timing::time(hyperfine, &self.export, line);
         set_latency(Duration::ZERO);
         timed
     }
@@ -195,7 +197,7 @@ impl Bench<'_> {
             }
             (Work::Copy, Previous::Removed) => self.trees.clear(&self.copy()),
             (Work::Copy, Previous::Kept) if self.copy().exists() => {
-                let aside = self.stopwatch.dir.join("copies");
+                let aside = self.dir.join("copies");
                 fs::create_dir_all(&aside)?;
                 let number = fs::read_dir(&aside)?.count();
                 Ok(fs::rename(self.copy(), aside.join(number.to_string()))?)
@@ -206,7 +208,7 @@ impl Bench<'_> {
 
     /// Writes dirty pages back, so that no run pays for the one before, and empties the caches that must be cold.
     fn settle(&self) -> Result<()> {
-        place::write_back(&self.stopwatch.dir)?;
+        place::write_back(&self.dir)?;
         thread::sleep(SETTLE);
         match self.cell.place {
             Place::Disk => place::drop_caches(),
@@ -218,7 +220,7 @@ impl Bench<'_> {
     /// Runs the floor in a process of its own, because this one has threads and memory already.
     fn floor(&self) -> Result<f64> {
         let mut floor = Command::new(std::env::current_exe()?);
-        floor.current_dir(&self.stopwatch.dir).arg("floor");
+        floor.current_dir(&self.dir).arg("floor");
         match self.cell.work {
             Work::Remove => floor.args(["remove", "tree"]),
             Work::Copy => floor.args(["copy", "tree", "copy"]),
@@ -228,11 +230,11 @@ impl Bench<'_> {
     }
 
     fn tree(&self) -> PathBuf {
-        self.stopwatch.dir.join("tree")
+        self.dir.join("tree")
     }
 
     fn copy(&self) -> PathBuf {
-        self.stopwatch.dir.join("copy")
+        self.dir.join("copy")
     }
 }
 

@@ -3,42 +3,28 @@
 //! hyperfine runs all rounds of a command before those of the next one, so a machine that slows down would favour the
 //! first command. It is therefore called for a single run, and the rounds go through all commands in turn.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::Path, process::Command};
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use super::programs::Programs;
 use crate::host::command;
 
-/// A clock for commands in one directory.
-pub(super) struct Stopwatch<'a> {
-    pub(super) programs: &'a Programs,
-    /// The directory in which the commands run.
-    pub(super) dir: PathBuf,
-    /// A file that hyperfine may write.
-    pub(super) export: PathBuf,
-}
-
-impl Stopwatch<'_> {
-    /// Runs a command once, and returns its seconds.
-    ///
-    /// # Errors
-    /// If the command fails. The error has the first line of its messages.
-    pub(super) fn time(&self, line: &str) -> Result<f64> {
-        let mut hyperfine = self.programs.command("hyperfine")?;
-        hyperfine.current_dir(&self.dir);
-        hyperfine.args([
-            "--shell=none",
-            "--runs=1",
-            "--style=none",
-            "--output=inherit",
-        ]);
-        hyperfine.arg("--export-json");
-        command::run(hyperfine.arg(&self.export).arg(line)).with_context(|| line.to_owned())?;
-        let json = fs::read_to_string(&self.export).context("hyperfine wrote no result")?;
-        parse(&json)
-    }
+/// Runs a command once by `hyperfine`, and returns its seconds. The file `export` is written.
+///
+/// # Errors
+/// If the command fails. The error has the first line of its messages.
+pub(super) fn time(mut hyperfine: Command, export: &Path, line: &str) -> Result<f64> {
+    hyperfine.args([
+        "--shell=none",
+        "--runs=1",
+        "--style=none",
+        "--output=inherit",
+        "--export-json",
+    ]);
+    command::run(hyperfine.arg(export).arg(line)).with_context(|| line.to_owned())?;
+    let json = fs::read_to_string(export).context("hyperfine wrote no result")?;
+    parse(&json)
 }
 
 /// Returns the seconds of the only run.
