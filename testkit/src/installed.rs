@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::{
-    completion::Shell,
+    completion::{SHELLS, complete},
     probe::{Skip, need_program},
     run::Run,
     tree::{Scratch, Tree},
@@ -66,10 +66,10 @@ impl Installed<'_> {
         let scratch = Scratch::new();
         Tree::at(scratch.path()).dir("dir").file("some-file", "");
         let scripts = Path::new(self.package).join("completions");
-        for shell in Shell::ALL {
+        for shell in SHELLS {
             for (line, expected) in lines {
-                let candidates = shell.complete(&scripts, line, scratch.path())?;
-                assert_eq!(candidates, *expected, "{shell:?} completes {line:?}");
+                let candidates = complete(shell, &scripts, line, scratch.path())?;
+                assert_eq!(candidates, *expected, "{shell} completes {line:?}");
             }
         }
         Ok(())

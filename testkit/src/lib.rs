@@ -4,8 +4,7 @@
 //! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
 //! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
-//! - [`completion`] completes command lines in real shells.
-//! - [`installed`] checks the manual page and the completions of a command.
+//! - [`installed`] checks the manual page of a command, and its completions in real shells.
 //! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
 //!
 //! The smallest test of a command:
@@ -21,7 +20,7 @@
 //!
 //! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
-pub mod completion;
+mod completion;
 pub mod installed;
 pub mod probe;
 pub mod run;

@@ -344,7 +344,8 @@ fn the_process_is_as_it_was() {
             .lines()
             .find(|l| l.starts_with("Umask"))
             .map(str::to_owned);
-        (std::env::current_dir().unwrap(), umask, probe::ulimit())
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        (std::env::current_dir().unwrap(), umask, limit)
     };
     let before = state();
     let scratch = Scratch::in_memory();

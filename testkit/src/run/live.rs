@@ -34,17 +34,14 @@ pub enum Stream {
 /// A command under way. It is killed, with its whole process group, if it is dropped.
 #[derive(Debug)]
 pub struct Live {
-    /// The command line, for messages.
-    name: String,
+    run: Run,
     /// Its process group, until it has ended.
     group: Option<Pid>,
     child: Child,
     stdin: Option<File>,
-    input: Input,
     chunks: Receiver<(Stream, Vec<u8>)>,
     /// The output of stdout and of stderr.
     shown: [Shown; 2],
-    time_limit: Duration,
     deadline: Instant,
     /// The copy of the program that runs.
     _lent: Option<(Scratch, PathBuf)>,
@@ -80,29 +77,28 @@ impl Live {
         forward(Stream::Stdout, stdout, sender.clone());
         forward(Stream::Stderr, stderr, sender);
         Self {
-            name: run.to_string(),
+            run: run.clone(),
             group: Some(Pid::from_child(&child)),
             child,
             stdin: Some(File::from(writing)),
-            input: run.input,
             chunks,
             shown: Default::default(),
-            time_limit: run.time_limit,
             deadline: Instant::now() + run.time_limit,
             _lent: lent,
         }
     }
 
     /// Writes all of its stdin.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        match self.input {
+    pub(super) fn feed(&mut self) {
+        let bytes = mem::take(&mut self.run.stdin);
+        match self.run.input {
             Input::Pipe => {
-                let (stdin, bytes) = (self.stdin.take(), bytes.to_owned());
+                let stdin = self.stdin.take();
                 // Ignore a broken pipe: a command may read less than it is given.
                 thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&bytes)));
             }
             // This does not block, because tests type less than the terminal buffers.
-            Input::Terminal => self.write([bytes, &[END_OF_INPUT]].concat()),
+            Input::Terminal => self.write([&bytes[..], &[END_OF_INPUT]].concat()),
         }
     }
 
@@ -133,7 +129,7 @@ impl Live {
                 return;
             }
             if !self.receive(Duration::MAX) {
-                panic!("{} ended while {stream:?} was awaited: {self:?}", self.name);
+                panic!("{} ended while {stream:?} was awaited: {self:?}", self.run);
             }
         }
     }
@@ -146,8 +142,8 @@ impl Live {
     pub fn wait_for_effect(&mut self, is_true: impl Fn() -> bool) {
         while !is_true() {
             if !self.receive(POLL) && !is_true() {
-                let (name, output) = (&self.name, self.output());
-                panic!("{name} ended without the effect that was awaited\n{output}");
+                let (run, output) = (&self.run, self.output());
+                panic!("{run} ended without the effect that was awaited\n{output}");
             }
         }
     }
@@ -181,7 +177,7 @@ impl Live {
     #[track_caller]
     pub fn finish(mut self) -> Outcome {
         let stdin = self.stdin.take();
-        let _terminal = stdin.filter(|_| self.input == Input::Terminal);
+        let _terminal = stdin.filter(|_| self.run.input == Input::Terminal);
         // Until its streams are closed, a process of the group is alive.
         while self.receive(Duration::MAX) {}
         let exit = loop {
@@ -206,8 +202,9 @@ impl Live {
     fn check_time(&self) {
         if self.deadline <= Instant::now() {
             let processes = hang::describe(self.child.id() as i32);
-            let (name, limit, output) = (&self.name, self.time_limit, self.output());
-            panic!("{name} hung: killed after {limit:?}\n{processes}{output}");
+            let (run, output) = (&self.run, self.output());
+            let limit = run.time_limit;
+            panic!("{run} hung: killed after {limit:?}\n{processes}{output}");
         }
     }
 

@@ -182,7 +182,7 @@ impl Run {
     #[track_caller]
     pub fn output(&self) -> Outcome {
         let mut live = self.start();
-        live.feed(&self.stdin);
+        live.feed();
         live.finish()
     }
 
