@@ -35,11 +35,6 @@ pub(crate) trait Visitor {
         mark: Self::Mark,
     ) -> io::Result<Vec<(CString, Self::Mark)>>;
 
-    /// Prepares for a sub-directory before it is opened.
-    fn approach(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
-        Ok(())
-    }
-
     /// Finishes the directory `name` in `parent`.
     fn leave(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
         Ok(())
@@ -91,7 +86,6 @@ pub(crate) fn walk<V: Visitor>(start: Start, mark: V::Mark, visitor: &mut V) -> 
     let mut levels = vec![Level::new(current.as_fd(), vec![(start.name, mark)])?];
     while let Some(level) = levels.last_mut() {
         if let Some((name, mark)) = level.pending.pop() {
-            visitor.approach(current.as_fd(), &name)?;
             let child = match open_unnoticed(current.as_fd(), &name, OFlags::DIRECTORY) {
                 Ok(child) => child,
                 Err(error) => {

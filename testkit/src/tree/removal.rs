@@ -3,12 +3,12 @@
 use std::{
     ffi::{CStr, CString},
     io,
-    os::fd::BorrowedFd,
+    os::fd::{AsFd as _, BorrowedFd},
     path::Path,
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Mode, chmodat, fchmod, unlinkat},
+    fs::{AtFlags, FileType, Mode, Stat, chmodat, fchmod, unlinkat},
     io::Errno,
 };
 
@@ -28,8 +28,19 @@ pub fn remove_for_sure(path: impl AsRef<Path>) -> io::Result<()> {
     match start.stat() {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(e) => Err(e),
-        Ok(stat) if file_type(&stat) == FileType::Directory => walk(start, (), &mut Removal),
+        Ok(stat) if file_type(&stat) == FileType::Directory => {
+            unlock(start.parent.as_fd(), &start.name, &stat)?;
+            walk(start, (), &mut Removal)
+        }
         Ok(_) => Ok(unlinkat(start.parent, &start.name, AtFlags::empty())?),
+    }
+}
+
+/// Lets the owner list and change a directory.
+fn unlock(parent: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> Result<(), Errno> {
+    match stat.st_mode & 0o700 {
+        0o700 => Ok(()),
+        _ => chmodat(parent, name, Mode::RWXU, AtFlags::empty()),
     }
 }
 
@@ -38,22 +49,22 @@ struct Removal;
 impl Visitor for Removal {
     type Mark = ();
 
-    fn approach(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-        let stat = stat_at(parent, name)?;
-        // Change the mode of directories only, because `chmodat` follows symlinks.
-        if file_type(&stat) == FileType::Directory && stat.st_mode & 0o700 != 0o700 {
-            chmodat(parent, name, Mode::RWXU, AtFlags::empty())?;
-        }
-        Ok(())
-    }
-
     fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
         let mut below = Vec::new();
         for name in names(dir)? {
             match unlinkat(dir, &name, AtFlags::empty()) {
                 Ok(()) => {}
-                Err(Errno::ISDIR) => below.push((name, ())),
-                Err(Errno::PERM | Errno::ACCESS) => unlink_stubborn(dir, name, &mut below)?,
+                // Some filesystems return EPERM for a directory, and an ACL may forbid what the mode allows.
+                Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {
+                    let stat = stat_at(dir, &name)?;
+                    if file_type(&stat) == FileType::Directory {
+                        unlock(dir, &name, &stat)?;
+                        below.push((name, ()));
+                    } else {
+                        fchmod(dir, Mode::RWXU)?;
+                        unlinkat(dir, &name, AtFlags::empty())?;
+                    }
+                }
                 Err(e) => return Err(e.into()),
             }
         }
@@ -63,22 +74,6 @@ impl Visitor for Removal {
     fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
         Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
     }
-}
-
-/// Unlinks an entry after EPERM or EACCES. Some filesystems return EPERM for a directory, and an ACL may forbid
-/// what the mode allows.
-fn unlink_stubborn(
-    dir: BorrowedFd<'_>,
-    name: CString,
-    below: &mut Vec<(CString, ())>,
-) -> io::Result<()> {
-    let stat = stat_at(dir, &name)?;
-    if file_type(&stat) == FileType::Directory {
-        below.push((name, ()));
-        return Ok(());
-    }
-    fchmod(dir, Mode::RWXU)?;
-    Ok(unlinkat(dir, &name, AtFlags::empty())?)
 }
 
 #[cfg(test)]
