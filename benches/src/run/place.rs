@@ -170,3 +170,37 @@ pub(super) fn need_cold(dir: &Path) -> Result<()> {
 pub(super) fn drop_caches() -> Result<()> {
     fs::write("/proc/sys/vm/drop_caches", "3").context("cannot drop caches")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_mounted_in_the_scratch_directory_and_forget_what_they_know() {
+        let scratch = Scratch::new(&std::env::temp_dir()).unwrap();
+        let stored = scratch.subdir("stored").unwrap();
+        if !is_root() {
+            testkit::skip!("mounting takes root");
+        }
+        let image = Mount::new(&scratch, Fs::Ext4).unwrap();
+        let mut mounts = Mount::serve(&scratch, &stored, 2, None).unwrap();
+        fs::write(mounts[0].dir().join("f"), "content").unwrap();
+        for mount in &mounts {
+            mount.set_latency(Duration::from_millis(1));
+            assert_eq!(fs::read(mount.dir().join("f")).unwrap(), b"content");
+        }
+        // A client trusts its cache until it forgets.
+        let known = mounts[1].dir().join("f");
+        assert!(known.exists());
+        fs::remove_file(stored.join("f")).unwrap();
+        assert!(known.exists());
+        mounts[1].forget().unwrap();
+        assert!(!known.exists());
+        mounts.push(image);
+        for mount in mounts {
+            assert!(Scratch::holds(&mount.dir().join("tree")));
+            fs::write(mount.dir().join("g"), "").unwrap();
+        }
+        scratch.remove().unwrap();
+    }
+}
