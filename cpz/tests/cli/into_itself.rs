@@ -2,7 +2,11 @@
 //! the order of the listing; cpz copies the rest. So the tests compare only the messages and the status with
 //! GNU's, and check that our copy has everything except the refused part.
 
+use std::fs;
+
 use testkit::{
+    or_skip,
+    probe::{Layers, Overlay},
     run::{Run, Status},
     snapshot::{Attributes, Kind, Snapshot},
     tree::{Scratch, Tree},
@@ -132,6 +136,29 @@ fn refuses_a_link_that_leads_into_the_copy() {
         "{lines}"
     );
     assert!(Snapshot::of(&scratch, Attributes::NAMES).len() < 10);
+}
+
+/// GNU cp ends when the path is too long.
+#[test]
+fn refuses_a_copy_that_an_overlay_shows_in_its_source() {
+    for is_new in [true, false] {
+        let overlay = or_skip!(Overlay::new(Layers::Together, &[], |_| {}));
+        Tree::at(overlay.upper()).file("d/f", b"content");
+        if !is_new {
+            fs::create_dir(overlay.path().join("sub")).unwrap();
+        }
+        let run = Run::new(CPZ).arg("-T").arg(overlay.upper());
+        let outcome = run.arg("sub").current_dir(overlay.path()).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let lines = complaint(&outcome);
+        assert!(
+            lines.contains("cannot copy a directory, ") && lines.lines().count() == 1,
+            "{lines}"
+        );
+        let copied = fs::read(overlay.path().join("sub/d/f")).unwrap();
+        assert_eq!(copied, b"content");
+        assert!(Snapshot::of(overlay.path(), Attributes::NAMES).len() < 20);
+    }
 }
 
 #[test]

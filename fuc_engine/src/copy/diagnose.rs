@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::attributes::{AttributeError, Attributes};
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
+use super::decide::mode::Origin;
 use super::facts::{CopyNode, DestState, Entry, Facts, FileId, Symlinks};
 use super::look;
 use super::options::LinkKind;
@@ -245,8 +246,8 @@ pub(super) fn into_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> Error {
     refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
-/// Fails if a copy would not end: if `source`, which was perhaps reached through a link, is the dest of its operand. Also
-/// if it is a directory above a link to it, or the copy of one. A dest in the way of the former is reported first.
+/// Fails if a copy would not end: if `source`, which was perhaps reached through a link, is the dest of its operand, or the
+/// copy of a directory above it, seen through another filesystem. Also if it is a directory above a link to it, or the copy of one. A dest in the way of the former is reported first.
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not.
@@ -257,7 +258,7 @@ pub(super) fn cycle(
     symlinks: Symlinks,
 ) -> Result<(), Error> {
     let root = ctx.operands.state(entry.operand).root.get();
-    if root.is_some_and(|root| root.file() == source.file()) {
+    if root.is_some_and(|root| root.file() == source.file()) || is_seen_copy(entry, source) {
         return Err(into_itself(ctx, entry));
     }
     let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
@@ -270,12 +271,27 @@ pub(super) fn cycle(
     Ok(())
 }
 
+/// Returns `true` if `source` is the copy of a directory above it. An overlay shows the directories of the one that it
+/// writes to with their inode numbers and times of birth, as directories of its own. So does a snapshot, but not those that
+/// this run has made. Coarse times and small numbers may be equal by chance.
+fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
+    let dest_of = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
+    let is_elsewhere = |dest: Identity| dest.device() != source.device();
+    let is_copy = |node: &CopyNode| {
+        node.state.origin() == Origin::Created
+            && *node.place.name == *entry.source_name
+            && dest_of(node).is_some_and(|dest| dest.is_shown_as(source))
+    };
+    entry.node.and_then(dest_of).is_some_and(is_elsewhere) && above(entry).any(is_copy)
+}
+
+fn above<'e>(entry: &Entry<'e>) -> impl Iterator<Item = &'e CopyNode> + Clone {
+    std::iter::successors(entry.node, |node| node.place.parent.as_ref())
+}
+
 fn cycle_of_links(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
-    let parents = std::iter::successors(entry.node, |node: &&CopyNode| node.place.parent.as_ref());
     let is_above = |side| {
-        let mut identities = parents
-            .clone()
-            .filter_map(|node| node.dir.slot(side).identity());
+        let mut identities = above(entry).filter_map(|node| node.dir.slot(side).identity());
         identities.any(|above| above.file() == source.file())
     };
     if !is_above(Side::Source) {

@@ -76,6 +76,11 @@ impl Identity {
     pub(crate) fn birth(self) -> u32 {
         self.device_and_birth as u32
     }
+
+    /// Returns `true` if all but the device is known to be equal.
+    pub(crate) fn is_shown_as(self, other: Self) -> bool {
+        self.birth() != 0 && self.birth() == other.birth() && self.inode == other.inode
+    }
 }
 
 #[cfg(test)]

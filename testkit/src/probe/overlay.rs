@@ -1,6 +1,6 @@
 //! Overlays, as containers use them: changes to a lower layer are made in an upper layer.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Fs, LoopMount, Mounted, Skip};
 use crate::tree::{Scratch, Tree};
@@ -19,7 +19,7 @@ pub enum Layers {
 pub struct Overlay {
     // Fields are dropped in this order: the overlay is unmounted before its layers.
     mounted: Mounted,
-    _layers: (LoopMount, Option<LoopMount>),
+    layers: (LoopMount, Option<LoopMount>),
 }
 
 impl Overlay {
@@ -46,7 +46,7 @@ impl Overlay {
         let options = ["-t", "overlay", "-o", &all.join(",")];
         Ok(Self {
             mounted: Mounted::new(Scratch::new(), None, &options, "overlay".as_ref())?,
-            _layers: (lower, upper),
+            layers: (lower, upper),
         })
     }
 
@@ -54,6 +54,19 @@ impl Overlay {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.mounted.path()
+    }
+
+    /// Returns the lower layer.
+    #[must_use]
+    pub fn lower(&self) -> PathBuf {
+        self.layers.0.path().join("lower")
+    }
+
+    /// Returns the layer that takes the changes.
+    #[must_use]
+    pub fn upper(&self) -> PathBuf {
+        let (lower, upper) = &self.layers;
+        upper.as_ref().unwrap_or(lower).path().join("upper")
     }
 }
 
