@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, gnu},
-    run::Run,
+    run::{Run, Status},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain},
 };
@@ -120,6 +120,28 @@ fn keep_links_to_what_is_newer_in_the_image() {
     check(&["-au", &one, &two, "."], |image| {
         image.file("one", "newer").mtime(Duration::new(6_000, 0));
     });
+}
+
+/// What tells that the two are one file leaves no trace.
+#[test]
+fn a_file_that_the_overlay_shows_is_not_copied_to_itself() {
+    let overlay = or_skip!(Overlay::new(Layers::Together, &[], |image| {
+        image.file("f", "content").mtime(Duration::new(6_000, 0));
+    }));
+    let dest = overlay.lower().join("f");
+    let run = Run::new(CPZ).arg("f").arg(&dest);
+    let outcome = run.current_dir(overlay.path()).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert!(
+        outcome.stderr_text().contains("are the same file"),
+        "{outcome}"
+    );
+    let stat = fs::metadata(&dest).unwrap();
+    assert_eq!((stat.len(), stat.mtime()), (7, 6_000));
+    assert!(
+        !overlay.upper().join("f").exists(),
+        "the source was changed"
+    );
 }
 
 /// Copies a chain onto one that is in the image, so that each directory of it is copied up.

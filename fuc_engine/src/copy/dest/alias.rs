@@ -108,9 +108,11 @@ impl Opening<'_, '_> {
         // Another process may have changed the source, too, but not to this time.
         let is_mark = |time| time != modified && mark.is_some_and(|mark| is_near(mark, time));
         if source_now.is_some_and(is_mark) {
-            // The source has the finer times. Without the right to set them, the dest's do.
-            if Inode::Opened(source.fd()).set_times(&source.stat).is_err() {
-                let _ = inode.set_times(present);
+            // By the name that was changed: an overlay copies a file to change it by another name.
+            let _ = inode.set_times(&source.stat);
+            // That name may have the coarser times.
+            if now(source.fd()) != Some(modified) {
+                let _ = Inode::Opened(source.fd()).set_times(&source.stat);
             }
             return Err(ctx.refused(entry, Refusal::SameFile));
         }
