@@ -35,6 +35,27 @@ fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
         });
 }
 
+/// A container may give its root the right to change owners, and not to change what belongs to others.
+#[test]
+fn sets_times_before_the_owner() {
+    if !is_root() {
+        skip!("only root can give files away");
+    }
+    let script = "chown -hR 5:5 s; exec setpriv --bounding-set -fowner --inh-caps -fowner \"$@\"";
+    for flags in ["-a", "-p"] {
+        CP.parity()
+            .in_script(script)
+            .args([flags, "-r", "s", "new"])
+            .attributes(Attributes::ALL)
+            .check(|tree| {
+                let tree = tree.file("s/d/f", b"x").fifo("s/fifo");
+                for name in ["s/d/f", "s/fifo", "s/d", "s"] {
+                    tree.select(name).mtime(PAST).atime(EARLIER);
+                }
+            });
+    }
+}
+
 /// Only the owner of a directory can list it without changing its atime.
 #[test]
 fn keeps_times_of_access_of_directories_of_others() {

@@ -156,15 +156,19 @@ pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {
 }
 
 impl Transfer<'_> {
-    /// Sets all attributes. After a failure to set the owner only the times are set, as in cp. Returns the
-    /// failure that cp reports, which sets the times first.
+    /// Sets all attributes. After a failure to set the owner only the times are set, as in cp.
     pub(super) fn run(&self) -> Attributes {
         let mut warning = None;
-        let mut outcome = self.set_all_but_times(&mut warning);
-        if self.policy.options.preserve.timestamps {
-            outcome = self.set_times().and(outcome);
+        // Another owner may be the only one who may set them.
+        let times = match self.policy.options.preserve.timestamps {
+            true => self.set_times(),
+            false => Ok(()),
+        };
+        let others = self.set_all_but_times(&mut warning);
+        Attributes {
+            outcome: times.and(others),
+            warning,
         }
-        Attributes { outcome, warning }
     }
 
     fn set_all_but_times(
