@@ -109,6 +109,14 @@ fn a_source_whose_server_knows_no_holes_is_read() {
 }
 
 #[test]
+fn files_are_copied_if_the_server_refuses_to_open_without_waiting() {
+    copies_all(Habits {
+        open_nonblocking: Some(Errno::INVAL),
+        ..Habits::default()
+    });
+}
+
+#[test]
 fn files_are_compared_if_the_server_refuses_direct_reads() {
     copies_all(Habits {
         direct_read: Some(Errno::INVAL),

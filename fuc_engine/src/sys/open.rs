@@ -43,7 +43,8 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
     match blocking {
         Blocking::MayBlock => open_by_name(OFlags::empty()),
         Blocking::OnlyForLease => match open_by_name(OFlags::NONBLOCK) {
-            Err(Errno::AGAIN) => open_leased(at, flags),
+            // Some FUSE servers refuse flags that they do not know.
+            Err(errno @ (Errno::AGAIN | Errno::INVAL)) => open_held(at, flags, errno),
             opened => opened,
         },
     }
@@ -55,17 +56,16 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
 /// wait for it.
 ///
 /// # Errors
-/// Fails with `EAGAIN` if the file is not a regular one, or if /proc is missing. That is the error of
-/// the first attempt, too.
+/// Fails with `first`, the error of the first attempt, if the file is not a regular one, or if /proc is missing.
 #[cold]
-fn open_leased(at: At<'_>, flags: OFlags) -> Result<Fd, Errno> {
+fn open_held(at: At<'_>, flags: OFlags, first: Errno) -> Result<Fd, Errno> {
     let held = open_path(at)?;
     if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
-        return Err(Errno::AGAIN);
+        return Err(first);
     }
     match open(CWD, &proc_path(held.as_fd()), flags, 0) {
         // The descriptor is open, and to open it by its name was permitted: /proc is missing.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Err(Errno::AGAIN),
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Err(first),
         opened => opened,
     }
 }

@@ -75,6 +75,8 @@ pub struct Habits {
     pub open_untruncated: Option<Errno>,
     /// `open` of an existing file for writing with `O_TRUNC`.
     pub open_truncated: Option<Errno>,
+    /// `open` of an existing file with `O_NONBLOCK`.
+    pub open_nonblocking: Option<Errno>,
     /// `close` of a file.
     pub flush: Option<Errno>,
     /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.

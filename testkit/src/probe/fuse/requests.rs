@@ -237,6 +237,7 @@ impl Filesystem for Server {
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
         let flags = OFlags::from_bits_retain(flags.0 as u32);
         let refused = match writes(flags) {
+            _ if flags.contains(OFlags::NONBLOCK) => self.habits.open_nonblocking,
             true if flags.contains(OFlags::TRUNC) => self.habits.open_truncated,
             true => self.habits.open_untruncated,
             false => None,
