@@ -7,19 +7,23 @@
 //!
 //! The kernel chooses the other processor, which need not be idle. Only machines with two processors were measured.
 
-use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use super::process::has_seccomp;
+use super::raw::processor;
 
 /// The processor of a thread that starts another one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StarterProcessor(usize);
 
 impl StarterProcessor {
-    /// Returns the processor on which the calling thread runs now. Returns `None` in a sandbox, because it may end the
-    /// process for an unusual call.
+    /// Returns the processor on which the calling thread runs now, if the kernel tells. Returns `None` in a sandbox, because
+    /// it may end the process for an unusual call.
     pub(crate) fn of_this_thread() -> Option<Self> {
-        (!has_seccomp()).then(|| Self(sched_getcpu()))
+        if has_seccomp() {
+            return None;
+        }
+        processor().map(Self)
     }
 
     /// Moves the calling thread to another processor if it runs on this one and may use others. Afterwards it may use
@@ -31,7 +35,7 @@ impl StarterProcessor {
 
     /// Does the same, and calls `on_other` while the thread cannot return.
     fn leave_and(self, on_other: impl FnOnce()) {
-        if self.0 != sched_getcpu() {
+        if processor() != Some(self.0) {
             return;
         }
         let Ok(allowed) = sched_getaffinity(None) else {
@@ -61,9 +65,9 @@ mod tests {
             }
             // The kernel may move the thread just before it leaves. Then it has nothing to do.
             let moved = (0..1_000).find_map(|_| {
-                let starter = StarterProcessor(sched_getcpu());
+                let starter = StarterProcessor(processor()?);
                 let mut to = None;
-                starter.leave_and(|| to = Some(sched_getcpu()));
+                starter.leave_and(|| to = processor());
                 to.map(|to| (starter.0, to))
             });
             let afterwards = sched_getaffinity(None).expect("the processors must be known");

@@ -47,6 +47,14 @@ fn result(returned: c_long) -> Result<usize, Errno> {
     })
 }
 
+/// Returns the processor on which the calling thread runs.
+///
+/// That of rustix reads memory that valgrind hides, and crashes there.
+pub(super) fn processor() -> Option<usize> {
+    // SAFETY: the call has no arguments.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
 /// Sets the mode of the inode that a path descriptor names.
 pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     let flags = AtFlags::EMPTY_PATH.bits() as c_uint;
