@@ -71,7 +71,7 @@ impl Observer for FullWatch<'_> {
         {
             let reason = wording::errno_text(&errno.into());
             let line = format!("{ENOUGH} failures in a row, so the job ends: {reason}");
-            self.console.error(&line.into_bytes().into());
+            self.console.error(line);
             self.cancel.cancel();
         }
     }

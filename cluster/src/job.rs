@@ -119,7 +119,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     if order.threads().is_none()
         && let Some(warning) = launch::binding_warning()
     {
-        console.error(&warning.into_bytes().into());
+        console.error(warning);
     }
     HAS_ORDERED.store(true, Ordering::Relaxed);
     let mut bytes = vec![ORDER];
@@ -176,7 +176,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
     reporter::report_surplus(&total.surplus, console);
     for line in &total.unread_patterns {
-        console.error(&line.clone().into());
+        console.error(line);
     }
     summary.failures += total.unread_patterns.len() as u64;
     let run = Run {
@@ -210,7 +210,7 @@ fn assist(world: World) -> ExitCode {
     let (line, socket) = line::connect(world.rank(), homes);
     let console = line.console(&order.surroundings);
     if let Err(problem) = &prepared {
-        console.error(&problem.clone().into());
+        console.error(problem);
     }
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
@@ -255,11 +255,10 @@ fn assist(world: World) -> ExitCode {
 fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
     let surroundings = &order.surroundings;
     surroundings.enter().map_err(|error| {
-        let directory = surroundings.directory.as_encoded_bytes();
-        let directory = quote::always(directory, surroundings.charset);
-        let reason = format!(": {}", wording::errno_text(&error));
-        let problem = b"a rank cannot enter the working directory of rank 0, ";
-        [problem, &directory[..], reason.as_bytes()].concat()
+        let directory = quote::always(&surroundings.directory, surroundings.charset);
+        let reason = wording::errno_text(&error);
+        format!("a rank cannot enter the working directory of rank 0, {directory}: {reason}")
+            .into_bytes()
     })?;
     let console = Console::new(surroundings.program.clone(), surroundings.charset);
     // Rank 0 has made the same filter.

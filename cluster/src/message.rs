@@ -88,7 +88,7 @@ pub(crate) struct Report {
     /// The rank could not take part.
     pub(crate) failed: bool,
     /// The diagnostics about files of patterns that the rank could not read. Several ranks may report the same file.
-    pub(crate) unread_patterns: BTreeSet<Vec<u8>>,
+    pub(crate) unread_patterns: BTreeSet<String>,
     /// The number of failures that the rank has not written, by their reasons.
     pub(crate) surplus: BTreeMap<String, u64>,
     /// How many messages the rank has sent to each other, this one included.
@@ -148,7 +148,7 @@ pub(crate) mod tests {
         report.summary.entries = number;
         report.summary.discarded = number + 11;
         report.summary.cancelled = true;
-        report.unread_patterns = [b"cannot open 'a'".to_vec()].into();
+        report.unread_patterns = ["cannot open 'a'".to_owned()].into();
         report.surplus = [("a reason".to_owned(), number)].into();
         report.sent = [(3, 9)].into();
         report

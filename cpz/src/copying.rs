@@ -77,7 +77,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
             "entries not deleted because of --max-delete: {}",
             summary.not_deleted
         );
-        console.error(&line.into_bytes().into());
+        console.error(line);
     }
     let run = Run {
         summary: &summary,

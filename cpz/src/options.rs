@@ -2,7 +2,6 @@
 
 use std::env;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
@@ -164,12 +163,11 @@ impl Options {
         let is_exact = matches!(dest, Dest::Exactly(_));
         let exactly = is_exact && self.last_operand == LastOperand::MayBeDirectory;
         let added = resume.into_iter().chain(exactly.then_some("-T"));
-        let given = env::args_os().skip(1).map(OsString::into_vec);
-        let words = added.map(|word| word.as_bytes().to_vec()).chain(given);
+        let words = added.map(OsString::from).chain(env::args_os().skip(1));
         suits.then(|| {
             words.fold(console.program().to_vec(), |command, word| {
                 let word = quote::if_needed(&word, console.charset());
-                [&command[..], b" ", &word].concat()
+                [&command[..], b" ", word.as_bytes()].concat()
             })
         })
     }
@@ -304,8 +302,8 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
 /// Parses the value of `--max-delete`.
 fn most_deletions(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
     number(value).ok_or_else(|| {
-        let quoted = quote::locale(value.as_bytes(), charset);
-        UsageError::plain([b"invalid number of deletions: ", &quoted[..]].concat())
+        let quoted = quote::locale(value, charset);
+        UsageError::plain(format!("invalid number of deletions: {quoted}"))
     })
 }
 

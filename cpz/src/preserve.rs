@@ -90,8 +90,7 @@ impl PreserveFlags {
             let context = CString::new(context.as_bytes());
             self.given_context = Some(context.expect("BUG: a NUL in an argument"));
         } else {
-            let line = b"warning: ignoring --context; it requires an SELinux-enabled kernel";
-            console.error(&line.to_vec().into());
+            console.error("warning: ignoring --context; it requires an SELinux-enabled kernel");
         }
     }
 

@@ -9,7 +9,6 @@
 //! | `--files0-from` and one operand | those in the list | into the operand, which must be a directory |
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use fuc_cli::console::Console;
@@ -41,10 +40,8 @@ pub(crate) fn take_dest(
             let extra = operands
                 .get(2)
                 .map_or(last.as_os_str(), OsString::as_os_str);
-            let quoted = console.quoted(extra.as_bytes());
-            Err(UsageError::with_help(
-                [b"extra operand ", &quoted[..]].concat(),
-            ))
+            let extra = console.quoted(extra);
+            Err(UsageError::with_help(format!("extra operand {extra}")))
         }
         LastOperand::IsTheDest if options.engine.parents => Err(not_into()),
         LastOperand::IsTheDest => Ok(Dest::Exactly(last)),
@@ -99,9 +96,9 @@ fn check_number(
     match operands {
         [] => Err(UsageError::with_help("missing file operand")),
         [only] if options.target_directory.is_none() => {
-            let quoted = console.quoted(only.as_bytes());
-            let message = [b"missing destination file operand after ", &quoted[..]];
-            Err(UsageError::with_help(message.concat()))
+            let only = console.quoted(only);
+            let message = format!("missing destination file operand after {only}");
+            Err(UsageError::with_help(message))
         }
         _ => Ok(()),
     }
@@ -117,10 +114,8 @@ fn into(what: &str, path: &Path, console: &Console) -> Result<Dest, UsageError> 
         Ok(_) => Errno::NOTDIR.into(),
         Err(error) => error,
     };
-    let quoted = console.quoted(path.as_os_str().as_bytes());
-    let reason = format!(": {}", errno_text(&error));
-    let message = [what.as_bytes(), &quoted, reason.as_bytes()].concat();
-    Err(UsageError::plain(message))
+    let (path, reason) = (console.quoted(path), errno_text(&error));
+    Err(UsageError::plain(format!("{what}{path}: {reason}")))
 }
 
 #[cfg(test)]

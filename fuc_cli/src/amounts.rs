@@ -23,6 +23,30 @@ impl fmt::Display for Count {
     }
 }
 
+/// A number with its noun: the second part if the number is 1, otherwise the third.
+pub(crate) struct Counted(
+    pub(crate) u64,
+    pub(crate) &'static str,
+    pub(crate) &'static str,
+);
+
+impl fmt::Display for Counted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let &Self(count, one, several) = self;
+        write!(
+            f,
+            "{} {}",
+            Count(count),
+            if count == 1 { one } else { several }
+        )
+    }
+}
+
+/// Returns a number of entries with its noun.
+pub(crate) fn entries(count: u64) -> Counted {
+    Counted(count, "entry", "entries")
+}
+
 /// A number of bytes in the largest unit of which there is at least one.
 pub(crate) struct Bytes(pub(crate) u64);
 

@@ -82,37 +82,21 @@ pub enum Outcome {
     /// A part of the work was not done.
     Incomplete,
     /// The engine reported failures.
-    Failed(Work),
+    Failed(Tool, Summary),
     /// The run was cancelled by a signal.
-    Interrupted(Work),
-}
-
-/// The totals of a run that is not complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Work {
-    tool: Tool,
-    entries: u64,
-    discarded: u64,
-    failures: u64,
+    Interrupted(Tool, Summary),
 }
 
 impl Outcome {
     /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
-    pub fn of(summary: Summary, tool: Tool, execution: Execution) -> Self {
-        let entries = match execution {
-            Execution::DryRun => 0,
-            _ => summary.entries,
-        };
-        let work = Work {
-            tool,
-            entries,
-            discarded: summary.discarded,
-            failures: summary.failures,
-        };
+    pub fn of(mut summary: Summary, tool: Tool, execution: Execution) -> Self {
+        if execution == Execution::DryRun {
+            summary.entries = 0;
+        }
         match summary.cancelled {
-            true => Self::Interrupted(work),
+            true => Self::Interrupted(tool, summary),
             false if summary.is_complete() => Self::Complete,
-            false => Self::Failed(work),
+            false => Self::Failed(tool, summary),
         }
     }
 }
@@ -137,7 +121,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         sys::restore_sigpipe();
         let console = Console::new(invocation.program.clone(), invocation.charset);
         if let Some(line) = preload::warning(self.name) {
-            console.error(&line.into_bytes().into());
+            console.error(line);
         }
         let outcome = self
             .run_stages(invocation, &console)
@@ -149,7 +133,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         if invocation.personality == Personality::Extended
             && let Some(line) = last_line(outcome, &console)
         {
-            console.error(&line.into_bytes().into());
+            console.error(line);
         }
         console.write_advice();
         let written = console.finish();
@@ -158,8 +142,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         }
         match (outcome, written) {
             (Outcome::Complete, Written::All) => ExitCode::SUCCESS,
-            (Outcome::Incomplete | Outcome::Failed(_) | Outcome::Interrupted(_), _)
-            | (_, Written::NotAll) => ExitCode::FAILURE,
+            _ => ExitCode::FAILURE,
         }
     }
 
@@ -235,16 +218,11 @@ pub fn prepare_work() {
 /// Returns the line that ends an interrupted run, or at a terminal one with many failures.
 fn last_line(outcome: Outcome, console: &Console) -> Option<String> {
     match outcome {
-        Outcome::Interrupted(work) => Some(wording::interrupted(
-            work.tool,
-            work.entries,
-            work.discarded,
-            work.failures,
-        )),
-        Outcome::Failed(work) if work.failures > FEW_FAILURES && console.stderr_is_terminal() => {
-            Some(wording::failed(work.tool, work.entries, work.failures))
-        }
-        Outcome::Complete | Outcome::Incomplete | Outcome::Failed(_) => None,
+        Outcome::Interrupted(tool, summary) => Some(wording::interrupted(tool, &summary)),
+        Outcome::Failed(tool, summary) => (summary.failures > FEW_FAILURES
+            && console.stderr_is_terminal())
+        .then(|| wording::failed(tool, &summary)),
+        Outcome::Complete | Outcome::Incomplete => None,
     }
 }
 
@@ -253,9 +231,9 @@ fn file_hint(invocation: &Invocation) -> Option<Vec<u8>> {
     let looks_like_option = |name: &&OsString| name.len() > 1 && name.as_bytes()[0] == b'-';
     let exists = |name: &&OsString| Path::new(name).symlink_metadata().is_ok();
     let mut names = invocation.arguments.iter().filter(looks_like_option);
-    let name = names.find(exists)?.as_bytes();
+    let name = names.find(exists)?;
     let argument = quote::if_needed(name, invocation.charset);
     let quoted = quote::always(name, invocation.charset);
-    let before = [b"Try '", &*invocation.program, b" ./", &argument].concat();
-    Some([&before, &b"' to remove the file "[..], &quoted, b".\n"].concat())
+    let after = format!(" ./{argument}' to remove the file {quoted}.\n");
+    Some([b"Try '", &*invocation.program, after.as_bytes()].concat())
 }

@@ -41,9 +41,11 @@ impl<I: Copy + PartialEq> Config<I> {
             return Ok(Vec::new());
         }
         let content = std::fs::read(&file).map_err(|error| {
-            let quoted = console.quoted(file.as_bytes());
-            let rest = format!(", which {} names: {}", self.variable, errno_text(&error));
-            UsageError::plain([b"cannot read ", &*quoted, rest.as_bytes()].concat())
+            let (variable, file) = (self.variable, console.quoted(&file));
+            let reason = errno_text(&error);
+            UsageError::plain(format!(
+                "cannot read {file}, which {variable} names: {reason}"
+            ))
         })?;
         let mut flags = Vec::new();
         for (index, line) in content.split(|&byte| byte == b'\n').enumerate() {
@@ -78,42 +80,39 @@ fn read_line<I: Copy>(
     if line.contains(&0) {
         return Err(UsageError::plain("the line contains a NUL byte"));
     }
+    let quoted = console.quoted(OsStr::from_bytes(line));
     let value = line.iter().position(|&byte| byte == b'=');
     let value = value.map_or(&b""[..], |equals| line[equals + 1..].trim_ascii());
     if let [first @ (b'"' | b'\''), .., last] = value
         && first == last
     {
-        let quoted = console.quoted(line);
-        let reason = b": no shell removes the quotes, so leave them out";
-        return Err(UsageError::plain([&*quoted, reason].concat()));
+        return Err(UsageError::plain(format!(
+            "{quoted}: no shell removes the quotes, so leave them out"
+        )));
     }
-    match flags::read_config_line(table, &OsString::from_vec(line.to_vec())) {
-        Some(read) => read,
-        None => {
-            let quoted = console.quoted(line);
-            let mut message = [&*quoted, b" is not an extension that can be set here"].concat();
-            if let Some(corrected) = with_equals_sign(table, line) {
-                message.extend_from_slice(b"; write ");
-                message.extend_from_slice(&console.quoted(&corrected));
-            }
-            Err(UsageError::plain(message))
-        }
-    }
+    flags::read_config_line(table, &OsString::from_vec(line.to_vec())).unwrap_or_else(|| {
+        let corrected = with_equals_sign(table, line).map(|line| console.quoted(line));
+        let advice = corrected.map(|line| format!("; write {line}"));
+        Err(UsageError::plain(format!(
+            "{quoted} is not an extension that can be set here{}",
+            advice.unwrap_or_default()
+        )))
+    })
 }
 
 /// Returns the line with `=` between name and value, if that makes an extension of it. On a command line, a space
 /// may stand there.
-fn with_equals_sign<I: Copy>(table: &Table<I>, line: &[u8]) -> Option<Vec<u8>> {
+fn with_equals_sign<I: Copy>(table: &Table<I>, line: &[u8]) -> Option<OsString> {
     let space = line.iter().position(u8::is_ascii_whitespace)?;
     let (name, value) = (&line[..space], line[space..].trim_ascii());
-    let corrected = [name, b"=", value].concat();
-    let is_extension = flags::read_config_line(table, &OsString::from_vec(corrected.clone()));
-    is_extension.is_some().then_some(corrected)
+    let corrected = OsString::from_vec([name, b"=", value].concat());
+    let is_extension = flags::read_config_line(table, &corrected).is_some();
+    is_extension.then_some(corrected)
 }
 
 /// Puts the file and the line before an error, as `du` does for a list of names.
 fn located(error: UsageError, file: &OsStr, line: usize, console: &Console) -> UsageError {
-    let file = quote::if_needed(file.as_bytes(), console.charset());
-    let line = format!(":{line}: ");
-    UsageError::plain([&*file, line.as_bytes(), &error.message].concat())
+    let file = quote::if_needed(file, console.charset());
+    let place = format!("{file}:{line}: ");
+    UsageError::plain([place.as_bytes(), &error.message].concat())
 }

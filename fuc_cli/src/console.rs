@@ -13,6 +13,7 @@
 //! Diagnostics begin with the last component of argv\[0\], as in GNU's tools. Prompts and errors about
 //! an option begin with all of it.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -26,7 +27,7 @@ use crate::prompt::Answers;
 use crate::quote;
 use crate::stdout_buffer::StdoutBuffer;
 use crate::streams::Stderr;
-use crate::wording::{Diagnostic, errno_text};
+use crate::wording::errno_text;
 
 /// The result of all output and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +111,7 @@ impl Console {
 
     /// Returns a file name as diagnostics show it.
     #[must_use]
-    pub fn quoted(&self, name: &[u8]) -> Vec<u8> {
+    pub fn quoted(&self, name: impl AsRef<OsStr>) -> String {
         quote::always(name, self.charset)
     }
 
@@ -120,12 +121,11 @@ impl Console {
     }
 
     /// Writes a diagnostic to stderr, with the command's name before each line.
-    pub fn error(&self, diagnostic: &Diagnostic) {
+    pub fn error(&self, diagnostic: impl AsRef<[u8]>) {
         let name = last_component(&self.program);
-        let mut text = Vec::with_capacity(name.len() + diagnostic.line.len() + 4);
-        push_line(&mut text, name, &diagnostic.line);
-        if let Some(advice) = diagnostic.advice {
-            push_line(&mut text, name, advice.as_bytes());
+        let mut text = Vec::new();
+        for line in diagnostic.as_ref().split(|&byte| byte == b'\n') {
+            push_line(&mut text, name, line);
         }
         self.streams().write_stderr(&text);
     }
@@ -167,12 +167,12 @@ impl Console {
 
     /// Asks on stderr, with the command's name before the question, and reads a line of stdin.
     /// No thread prints until then. The end of stdin means no.
-    pub fn ask(&self, question: &[u8]) -> Answer {
+    pub fn ask(&self, question: &str) -> Answer {
         let mut streams = self.streams();
         streams.clear_status_line();
         // Recorded first, so that the answer to a signal never follows the prompt on its line.
         Cursor::Prompt.record();
-        streams.write_prompt(&[&self.program, &b": "[..], question, b"? "].concat());
+        streams.write_prompt(&[&self.program, &b": "[..], question.as_bytes(), b"? "].concat());
         let reply = streams.answers.read();
         Cursor::Elsewhere.record();
         if let Some(line) = &mut streams.status_line
@@ -196,7 +196,7 @@ impl Console {
         let advice = std::mem::take(&mut self.streams().advice);
         if !advice.is_empty() && self.stderr_is_terminal() {
             for line in advice {
-                self.error(&line.into());
+                self.error(line);
             }
         }
     }
@@ -235,7 +235,7 @@ impl Console {
         });
         let mut written = Written::All;
         for line in input_failure.into_iter().chain(output_failure) {
-            self.error(&line.into_bytes().into());
+            self.error(line);
             written = Written::NotAll;
         }
         if self.streams().lost_stderr {
@@ -347,7 +347,7 @@ mod tests {
         let console = Console::relayed(b"/bin/rmz".to_vec(), Charset::Ascii, relay);
         console.print(&[b"a", b"\n"]);
         console.print(&[b"b\n"]);
-        console.error(&Diagnostic::from(b"c".to_vec()));
+        console.error("c");
         console.print(&[b"d\n"]);
         assert_eq!(console.finish(), Written::All);
         let expected = ["stdout: a\nb\n", "stderr: rmz: c\n", "stdout: d\n"];

@@ -112,9 +112,12 @@ impl Exclusions {
             match source {
                 Source::Pattern(text) => patterns.push(parse_value(text, console)?),
                 Source::Read(text) => {
-                    let given = text.as_bytes();
-                    let text = text.clone();
-                    patterns.push(Text { text, place: None }.parse(given, console)?);
+                    let place = None;
+                    let read = Text {
+                        text: text.clone(),
+                        place,
+                    };
+                    patterns.push(read.parse(text, console)?);
                 }
                 Source::File(file) => read_patterns(file, console, &mut patterns)?,
             }
@@ -163,44 +166,40 @@ struct Parsed {
 struct Text {
     text: OsString,
     /// The file that holds the pattern, as messages show it, and the line.
-    place: Option<(Arc<[u8]>, usize)>,
+    place: Option<(Arc<str>, usize)>,
 }
 
 impl Text {
     /// Parses the text of a pattern. An error shows it as it was `given`.
-    fn parse(self, given: &[u8], console: &Console) -> Result<Parsed, UsageError> {
+    fn parse(self, given: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
         match pattern::parse(self.text.as_bytes()) {
             Ok(pattern) => Ok(Parsed {
                 text: self,
                 pattern,
             }),
-            Err(problem) => Err(self.invalid(given, problem.to_string().as_bytes(), console)),
+            Err(problem) => Err(self.invalid(given, &problem.to_string(), console)),
         }
     }
 
     /// Returns the error about a pattern that was `given` in this form.
-    fn invalid(&self, given: &[u8], reason: &[u8], console: &Console) -> UsageError {
-        let mut message = Vec::new();
-        if let Some((file, line)) = &self.place {
-            message.extend_from_slice(file);
-            message.extend_from_slice(format!(":{line}: ").as_bytes());
-        }
-        let quoted = console.quoted(given);
-        message.extend([b"invalid pattern ", &*quoted, b": ", reason].concat());
-        UsageError::plain(message)
+    fn invalid(&self, given: &OsStr, reason: &str, console: &Console) -> UsageError {
+        let place = self.place.as_ref();
+        let place = place.map(|(file, line)| format!("{file}:{line}: "));
+        let place = place.unwrap_or_default();
+        let given = console.quoted(given);
+        UsageError::plain(format!("{place}invalid pattern {given}: {reason}"))
     }
 }
 
 /// Parses the value of `--exclude`.
-fn parse_value(value: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
-    let given = value.as_bytes();
+fn parse_value(given: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
     let text = Text {
-        text: OsStr::from_bytes(pattern::trimmed(given)).to_owned(),
+        text: OsStr::from_bytes(pattern::trimmed(given.as_bytes())).to_owned(),
         place: None,
     };
-    if pattern::has_alternatives(given) {
+    if pattern::has_alternatives(given.as_bytes()) {
         let reason =
-            b"braces are not expanded; give one option for each alternative, or write '\\{'";
+            "braces are not expanded; give one option for each alternative, or write '\\{'";
         return Err(text.invalid(given, reason, console));
     }
     text.parse(given, console)
@@ -215,17 +214,17 @@ fn read_patterns(
     let mut content = Vec::new();
     let read = input::open(file, console)?.read_to_end(&mut content);
     read.map_err(|error| {
-        let quoted = console.quoted(file.as_bytes());
-        let reason = format!(": {}", errno_text(&error));
-        UsageError::plain([b"error reading ", &quoted[..], reason.as_bytes()].concat())
+        let (file, reason) = (console.quoted(file), errno_text(&error));
+        UsageError::plain(format!("error reading {file}: {reason}"))
     })?;
-    let file: Arc<[u8]> = quote::if_needed(file.as_bytes(), console.charset()).into();
+    let file: Arc<str> = quote::if_needed(file, console.charset()).into();
     for (index, line) in lines(&content).enumerate() {
         let Some(pattern) = pattern::in_line(line) else {
             continue;
         };
+        let pattern = OsStr::from_bytes(pattern);
         let text = Text {
-            text: OsStr::from_bytes(pattern).to_owned(),
+            text: pattern.to_owned(),
             place: Some((Arc::clone(&file), index + 1)),
         };
         patterns.push(text.parse(pattern, console)?);
@@ -277,24 +276,20 @@ impl ExcludeFilter {
     #[must_use = "each unread file is a failure"]
     pub fn report_unread(&self, console: &Console) -> u64 {
         let lines = self.take_unread(console.charset());
-        let unread = lines.len() as u64;
-        lines
-            .into_iter()
-            .for_each(|line| console.error(&line.into()));
-        unread
+        lines.iter().for_each(|line| console.error(line));
+        lines.len() as u64
     }
 
     /// Returns a diagnostic for each `.gitignore` file that could not be read, and forgets these files. Call it after
     /// the run.
     #[must_use = "each unread file is a failure"]
-    pub fn take_unread(&self, charset: Charset) -> Vec<Vec<u8>> {
+    pub fn take_unread(&self, charset: Charset) -> Vec<String> {
         let unread = &self.shared.unread;
         let unread = std::mem::take(&mut *unread.lock().unwrap_or_else(PoisonError::into_inner));
-        let lines = unread.iter().map(|(path, error)| {
-            let quoted = quote::always(path.as_os_str().as_bytes(), charset);
-            input::not_opened(&quoted, error)
-        });
-        lines.collect()
+        let unread = unread.iter();
+        unread
+            .map(|(path, error)| input::not_opened(path, error, charset))
+            .collect()
     }
 }
 
@@ -334,17 +329,16 @@ pub fn is_taken(
         for misreading in &shared.misreadings {
             let text = &shared.texts[misreading.index];
             let pattern = &shared.patterns[misreading.index];
-            let quoted = || console.quoted(operand.as_bytes());
             let reason = if let Some(meant) = misreading.meant(&path, &text.text) {
-                let meant = console.quoted(&meant);
-                [b"it is relative to ", &*quoted(), b"; write ", &meant].concat()
+                let [operand, meant] = [operand, &meant].map(|name| console.quoted(name));
+                format!("it is relative to {operand}; write {meant}")
             } else if misreading.is_about(&path, pattern) {
-                let reason = b"it is relative to each operand, and so does not exclude ";
-                [reason, &*quoted()].concat()
+                let operand = console.quoted(operand);
+                format!("it is relative to each operand, and so does not exclude {operand}")
             } else {
                 continue;
             };
-            return Err(text.invalid(text.text.as_bytes(), &reason, console));
+            return Err(text.invalid(&text.text, &reason, console));
         }
     }
     Ok(!excludes_operand(filter, operand))
@@ -388,7 +382,7 @@ impl Misreading {
     }
 
     /// Returns the pattern that the user probably means if the path leads below the operand. `text` is the pattern.
-    fn meant(&self, operand: &Path, text: &OsStr) -> Option<Vec<u8>> {
+    fn meant(&self, operand: &Path, text: &OsStr) -> Option<OsString> {
         // A pattern has the same meaning for a directory in which the paths of the user begin.
         if self.base.starts_with(operand) {
             return None;
@@ -397,7 +391,8 @@ impl Misreading {
         let text = text.as_bytes();
         let sign = &text[..usize::from(text.starts_with(b"!"))];
         let end = &text[text.len() - usize::from(text.ends_with(b"/"))..];
-        (!rest.is_empty()).then(|| [sign, b"/", rest.as_bytes(), end].concat())
+        let meant = [sign, b"/", rest.as_bytes(), end].concat();
+        (!rest.is_empty()).then(|| OsString::from_vec(meant))
     }
 
     /// Returns `true` if the path would exclude the operand, or a directory above it.

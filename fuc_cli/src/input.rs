@@ -3,10 +3,11 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 
 use crate::console::Console;
 use crate::flags::UsageError;
+use crate::locale::Charset;
+use crate::quote;
 use crate::streams::Stdin;
 use crate::wording::errno_text;
 
@@ -21,14 +22,14 @@ pub(crate) fn open(name: &OsStr, console: &Console) -> Result<Box<dyn Read>, Usa
     match File::open(name) {
         Ok(file) => Ok(Box::new(file)),
         Err(error) => {
-            let message = not_opened(&console.quoted(name.as_bytes()), &error);
+            let message = not_opened(name, &error, console.charset());
             Err(UsageError::plain(message))
         }
     }
 }
 
 /// Returns the message about a file that cannot be opened.
-pub(crate) fn not_opened(quoted: &[u8], error: &io::Error) -> Vec<u8> {
-    let reason = format!(" for reading: {}", errno_text(error));
-    [b"cannot open ", quoted, reason.as_bytes()].concat()
+pub(crate) fn not_opened(name: impl AsRef<OsStr>, error: &io::Error, charset: Charset) -> String {
+    let name = quote::always(name, charset);
+    format!("cannot open {name} for reading: {}", errno_text(error))
 }

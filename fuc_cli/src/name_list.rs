@@ -41,8 +41,8 @@ impl ListFile {
 
     /// Returns the name of the file as messages show it.
     #[must_use]
-    pub fn quoted(&self, console: &Console) -> Vec<u8> {
-        console.quoted(self.0.as_bytes())
+    pub fn quoted(&self, console: &Console) -> String {
+        console.quoted(&self.0)
     }
 
     /// Opens the list.
@@ -88,9 +88,10 @@ impl FromIterator<OsString> for Names {
 /// Returns the usage error for an operand beside a list.
 #[must_use]
 pub fn extra_operand(operand: &OsStr, console: &Console) -> UsageError {
-    let quoted = console.quoted(operand.as_bytes());
-    let reason = b"\nfile operands cannot be combined with --files0-from";
-    UsageError::with_help([b"extra operand ", &*quoted, reason].concat())
+    let operand = console.quoted(operand);
+    UsageError::with_help(format!(
+        "extra operand {operand}\nfile operands cannot be combined with --files0-from"
+    ))
 }
 
 /// The names in a file, in order. It reports those that cannot be operands, and goes on with the others.
@@ -106,9 +107,9 @@ pub struct NameList<'a> {
 
 /// The next part of the list, as it was read.
 enum Next {
-    Name(Vec<u8>),
+    Name(OsString),
     /// The list ends in these bytes, without a NUL after them.
-    Unfinished(Vec<u8>),
+    Unfinished(OsString),
     /// The list ends in a newline: it is of another kind.
     Lines,
     TooLong,
@@ -146,6 +147,7 @@ impl NameList<'_> {
             let consumed = part.len() + usize::from(end.is_some());
             self.source.consume(consumed);
             if is_at_end || end.is_some() {
+                let name = OsString::from_vec(name);
                 return Ok(match (is_at_end, last) {
                     (true, None) => Next::End,
                     (true, Some(b'\n')) => Next::Lines,
@@ -159,9 +161,9 @@ impl NameList<'_> {
 
     /// Reports that the list, or its latest name, is bad.
     fn complain(&mut self, place: &str, problem: &[u8]) {
-        let file = quote::if_needed(self.file.0.as_bytes(), self.console.charset());
-        let message = [&*file, place.as_bytes(), b": ", problem].concat();
-        self.console.error(&message.into());
+        let file = quote::if_needed(&self.file.0, self.console.charset());
+        let message = [file.as_bytes(), place.as_bytes(), b": ", problem].concat();
+        self.console.error(message);
         self.failures += 1;
     }
 
@@ -170,8 +172,8 @@ impl NameList<'_> {
         self.complain_about_name(&error.message);
     }
 
-    fn complain_about_name(&mut self, problem: &[u8]) {
-        self.complain(&format!(":{}", self.names), problem);
+    fn complain_about_name(&mut self, problem: impl AsRef<[u8]>) {
+        self.complain(&format!(":{}", self.names), problem.as_ref());
     }
 }
 
@@ -184,22 +186,22 @@ impl Iterator for NameList<'_> {
             self.names += 1;
             match next {
                 Ok(Next::Name(name)) if name.is_empty() => {
-                    self.complain_about_name(b"invalid zero-length file name");
+                    self.complain_about_name("invalid zero-length file name");
                 }
-                Ok(Next::Name(name)) => return Some(OsString::from_vec(name)),
+                Ok(Next::Name(name)) => return Some(name),
                 Ok(Next::Lines) => {
                     let problem =
-                        b"a newline is not the end of a name; write NUL bytes, as find -print0 does";
+                        "a newline is not the end of a name; write NUL bytes, as find -print0 does";
                     self.complain_about_name(problem);
                 }
                 Ok(Next::Unfinished(name)) => {
-                    let quoted = self.console.quoted(&name);
-                    let reason = b" does not end in a NUL byte, so the name may be incomplete";
-                    self.complain_about_name(&[&*quoted, reason].concat());
+                    let name = self.console.quoted(&name);
+                    self.complain_about_name(format!(
+                        "{name} does not end in a NUL byte, so the name may be incomplete"
+                    ));
                 }
                 Ok(Next::TooLong) => {
-                    let problem = errno_text(&Errno::NAMETOOLONG.into());
-                    self.complain_about_name(problem.as_bytes());
+                    self.complain_about_name(errno_text(&Errno::NAMETOOLONG.into()));
                 }
                 Ok(Next::End) => self.has_ended = true,
                 Err(error) => {

@@ -14,193 +14,157 @@
 //! The invariant: a quoted name holds no control character, and in a UTF-8 locale no invalid UTF-8.
 //! Names are any bytes, so both occur.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use crate::locale::Charset;
 use crate::sys::is_printable;
 
-/// One step through a name: a character that can be shown, or bytes that need an escape.
+/// One step through a name.
 #[derive(Clone, Copy)]
-enum Piece<'a> {
-    /// A printable ASCII character.
-    Ascii(u8),
-    /// A printable character of several bytes.
-    Wide(&'a str),
-    /// Bytes to be escaped: a control character, invalid UTF-8, a character that is not printable.
-    Escaped(&'a [u8]),
+enum Piece {
+    /// A character that can be shown.
+    Shown(char),
+    /// A byte of a control character, of invalid UTF-8, or of a character that is not printable.
+    Escaped(u8),
 }
 
 /// Returns `name` in quotes, even if it needs none.
 #[must_use]
-pub fn always(name: &[u8], charset: Charset) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(name.len() + 2);
+pub fn always(name: impl AsRef<OsStr>, charset: Charset) -> String {
+    let name = name.as_ref().as_bytes();
+    let is_plain = |byte| matches!(byte, b' '..=b'~') && byte != b'\'';
     // The fast path for nearly every name, because `-v` quotes one for each line.
-    let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'';
-    if name.iter().all(is_plain) {
-        quoted.push(b'\'');
-        quoted.extend_from_slice(name);
-        quoted.push(b'\'');
-    } else if fits_double_quotes(name, charset) {
-        quoted.push(b'"');
-        quoted.extend_from_slice(name);
-        quoted.push(b'"');
-    } else {
-        push_single_quoted(&mut quoted, name, charset);
+    if let Ok(name) = str::from_utf8(name)
+        && name.bytes().all(is_plain)
+    {
+        return ["'", name, "'"].concat();
     }
-    quoted
+    // Double quotes are the more readable choice if nothing is special to a shell or a C compiler.
+    let fits_double_quotes = |index, character: char| match character {
+        '#' | '~' => index == 0,
+        _ if character.is_ascii() => {
+            character.is_ascii_alphanumeric() || " %'+,-./:@]_".contains(character)
+        }
+        _ => true,
+    };
+    match shown(name, charset, fits_double_quotes) {
+        Some(text) if text.contains('\'') => ["\"", &text, "\""].concat(),
+        _ => single_quoted(name, charset),
+    }
 }
 
 /// Returns `name` without quotes if a shell reads it unchanged, else as [`always`].
 #[must_use]
-pub fn if_needed(name: &[u8], charset: Charset) -> Vec<u8> {
-    let plain = !name.is_empty()
-        && !matches!(name[0], b'#' | b'~')
-        && pieces(name, charset).all(|piece| match piece {
-            Piece::Ascii(byte) => !b" !\"$&'()*;<=>?[\\^`|".contains(&byte),
-            Piece::Wide(_) => true,
-            Piece::Escaped(_) => false,
-        });
-    if plain {
-        name.to_vec()
-    } else {
-        always(name, charset)
-    }
+pub fn if_needed(name: impl AsRef<OsStr>, charset: Charset) -> String {
+    let name = name.as_ref();
+    let is_plain = |index, character| match character {
+        '#' | '~' => index > 0,
+        _ => !" !\"$&'()*;<=>?[\\^`|".contains(character),
+    };
+    shown(name.as_bytes(), charset, is_plain)
+        .filter(|text| !text.is_empty())
+        .unwrap_or_else(|| always(name, charset))
 }
 
 /// Returns `text` between the locale's quotation marks, with C's backslash escapes.
 #[must_use]
-pub fn locale(text: &[u8], charset: Charset) -> Vec<u8> {
+pub fn locale(text: impl AsRef<OsStr>, charset: Charset) -> String {
     let (open, close) = match charset {
-        Charset::Utf8 => ("‘", "’"),
-        Charset::Ascii => ("'", "'"),
+        Charset::Utf8 => ('‘', '’'),
+        Charset::Ascii => ('\'', '\''),
     };
-    let mut quoted = open.as_bytes().to_vec();
-    for piece in pieces(text, charset) {
+    let mut quoted = String::from(open);
+    for piece in pieces(text.as_ref().as_bytes(), charset) {
         match piece {
-            Piece::Ascii(byte) => {
-                if byte == b'\\' || [byte] == close.as_bytes() {
-                    quoted.push(b'\\');
+            Piece::Shown(character) => {
+                if character == '\\' || character == close {
+                    quoted.push('\\');
                 }
-                quoted.push(byte);
+                quoted.push(character);
             }
-            Piece::Wide(character) => {
-                if character == close {
-                    quoted.push(b'\\');
-                }
-                quoted.extend_from_slice(character.as_bytes());
-            }
-            Piece::Escaped(bytes) => push_escapes(&mut quoted, bytes),
+            Piece::Escaped(byte) => push_escape(&mut quoted, byte),
         }
     }
-    quoted.extend_from_slice(close.as_bytes());
+    quoted.push(close);
     quoted
 }
 
-/// Returns `true` if double quotes are the more readable choice: `name` holds a `'`, and no character
-/// that is special to a shell or a C compiler.
-fn fits_double_quotes(name: &[u8], charset: Charset) -> bool {
-    name.contains(&b'\'')
-        && pieces(name, charset)
-            .enumerate()
-            .all(|(index, piece)| match piece {
-                Piece::Ascii(b'#' | b'~') => index == 0,
-                Piece::Ascii(byte) => {
-                    byte.is_ascii_alphanumeric() || b" %'+,-./:@]_".contains(&byte)
-                }
-                Piece::Wide(_) => true,
-                Piece::Escaped(_) => false,
-            })
+/// Returns the name as text if each character can be shown and, at its index, `is_plain`.
+fn shown(name: &[u8], charset: Charset, is_plain: impl Fn(usize, char) -> bool) -> Option<String> {
+    let pieces = pieces(name, charset).into_iter().enumerate();
+    pieces
+        .map(|(index, piece)| match piece {
+            Piece::Shown(character) if is_plain(index, character) => Some(character),
+            _ => None,
+        })
+        .collect()
 }
 
-fn push_single_quoted(quoted: &mut Vec<u8>, name: &[u8], charset: Charset) {
+fn single_quoted(name: &[u8], charset: Charset) -> String {
     // The state is inside '...' or inside $'...'; both end with the same character.
     let mut in_escapes = false;
-    quoted.push(b'\'');
+    let mut quoted = String::from('\'');
     for piece in pieces(name, charset) {
-        match piece {
-            Piece::Escaped(bytes) => {
-                if !in_escapes {
-                    quoted.extend_from_slice(b"'$'");
+        let was_in_escapes = std::mem::replace(&mut in_escapes, matches!(piece, Piece::Escaped(_)));
+        match (piece, was_in_escapes) {
+            (Piece::Shown('\''), _) => quoted.push_str(r"'\''"),
+            (Piece::Shown(character), was_in_escapes) => {
+                if was_in_escapes {
+                    quoted.push_str("''");
                 }
-                in_escapes = true;
-                push_escapes(quoted, bytes);
+                quoted.push(character);
             }
-            Piece::Ascii(b'\'') => {
-                in_escapes = false;
-                quoted.extend_from_slice(br"'\''");
-            }
-            Piece::Ascii(_) | Piece::Wide(_) => {
-                if in_escapes {
-                    quoted.extend_from_slice(b"''");
+            (Piece::Escaped(byte), was_in_escapes) => {
+                if !was_in_escapes {
+                    quoted.push_str("'$'");
                 }
-                in_escapes = false;
-                push_shown(quoted, piece);
+                push_escape(&mut quoted, byte);
             }
         }
     }
-    quoted.push(b'\'');
+    quoted.push('\'');
+    quoted
 }
 
-fn push_shown(quoted: &mut Vec<u8>, piece: Piece<'_>) {
-    match piece {
-        Piece::Ascii(byte) => quoted.push(byte),
-        Piece::Wide(character) => quoted.extend_from_slice(character.as_bytes()),
-        Piece::Escaped(bytes) => push_escapes(quoted, bytes),
-    }
+fn push_escape(quoted: &mut String, byte: u8) {
+    let letter = match byte {
+        b'\x07' => 'a',
+        b'\x08' => 'b',
+        b'\t' => 't',
+        b'\n' => 'n',
+        b'\x0b' => 'v',
+        b'\x0c' => 'f',
+        b'\r' => 'r',
+        _ => return quoted.push_str(&format!("\\{byte:03o}")),
+    };
+    quoted.extend(['\\', letter]);
 }
 
-fn push_escapes(quoted: &mut Vec<u8>, bytes: &[u8]) {
-    for &byte in bytes {
-        let letter = match byte {
-            b'\x07' => b'a',
-            b'\x08' => b'b',
-            b'\t' => b't',
-            b'\n' => b'n',
-            b'\x0b' => b'v',
-            b'\x0c' => b'f',
-            b'\r' => b'r',
-            _ => {
-                let digit = |shift: u8| b'0' + (byte >> shift & 7);
-                quoted.extend_from_slice(&[b'\\', digit(6), digit(3), digit(0)]);
-                continue;
-            }
-        };
-        quoted.extend_from_slice(&[b'\\', letter]);
-    }
-}
-
-fn pieces(name: &[u8], charset: Charset) -> impl Iterator<Item = Piece<'_>> {
-    let mut rest = name;
-    std::iter::from_fn(move || {
-        let (&first, after) = rest.split_first()?;
-        let piece = match first {
-            b' '..=b'~' => Piece::Ascii(first),
-            0..=127 => Piece::Escaped(&rest[..1]),
-            _ => match (charset, first_character(rest)) {
-                (Charset::Utf8, Some(character)) => {
-                    rest = &rest[character.len()..];
-                    return Some(shown_or_escaped(character));
+fn pieces(name: &[u8], charset: Charset) -> Vec<Piece> {
+    let mut pieces = Vec::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let is_shown = match character {
+                ' '..='~' => true,
+                _ if character.is_ascii() => false,
+                _ => charset == Charset::Utf8 && is_printable(character),
+            };
+            match is_shown {
+                true => pieces.push(Piece::Shown(character)),
+                false => {
+                    pieces.extend(
+                        character
+                            .encode_utf8(&mut [0; 4])
+                            .bytes()
+                            .map(Piece::Escaped),
+                    );
                 }
-                (Charset::Utf8, None) | (Charset::Ascii, _) => Piece::Escaped(&rest[..1]),
-            },
-        };
-        rest = after;
-        Some(piece)
-    })
-}
-
-fn shown_or_escaped(character: &str) -> Piece<'_> {
-    if character.chars().all(is_printable) {
-        Piece::Wide(character)
-    } else {
-        Piece::Escaped(character.as_bytes())
+            }
+        }
+        pieces.extend(chunk.invalid().iter().copied().map(Piece::Escaped));
     }
-}
-
-/// Returns the multi-byte character at the start of `bytes`, if it is valid UTF-8.
-fn first_character(bytes: &[u8]) -> Option<&str> {
-    let window = &bytes[..bytes.len().min(4)];
-    let valid = window.utf8_chunks().next()?.valid();
-    let character = valid.chars().next()?;
-    Some(&valid[..character.len_utf8()])
+    pieces
 }
 
 #[cfg(test)]

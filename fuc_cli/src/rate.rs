@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
-use std::os::unix::ffi::OsStrExt;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,8 +31,8 @@ impl MaxRate {
     /// If the value is not a positive decimal number, perhaps with one of the letters `K`, `M`, `G` and `T`.
     pub fn parse(value: &OsStr, charset: Charset) -> Result<Self, UsageError> {
         Self::read(value).ok_or_else(|| {
-            let quoted = quote::locale(value.as_bytes(), charset);
-            UsageError::plain([b"invalid rate: ", &quoted[..]].concat())
+            let quoted = quote::locale(value, charset);
+            UsageError::plain(format!("invalid rate: {quoted}"))
         })
     }
 

@@ -154,24 +154,20 @@ impl<'a> Reporter<'a> {
 
     fn report(&self, error: &Error) {
         let diagnostic = wording::describe(error, self.tool, self.console.charset());
-        self.console.error(&diagnostic);
+        self.console.error(diagnostic);
     }
 
-    fn quoted(&self, path: &Path) -> Vec<u8> {
-        self.console.quoted(path.as_os_str().as_bytes())
+    /// Prints a line about two paths. The line of a dry run begins with `planned`.
+    fn print_pair(&self, planned: &'static str, paths: [&Path; 2], end: &str) {
+        let [from, to] = paths.map(|path| self.console.quoted(path));
+        let parts = [self.words(planned, ""), &from, " -> ", &to, end];
+        self.console.print(&parts.map(str::as_bytes));
     }
 
-    /// Returns the line about a copy.
-    fn copied(&self, source: &Path, dest: &Path, backup: Option<&Path>) -> Vec<u8> {
-        let copy = self.words("would copy ", "").as_bytes();
-        [copy, &self.files(source, dest, backup)].concat()
-    }
-
-    fn files(&self, source: &Path, dest: &Path, backup: Option<&Path>) -> Vec<u8> {
-        let (source, dest) = (self.quoted(source), self.quoted(dest));
-        let backup = backup.map(|backup| [b" (backup: ", &*self.quoted(backup), b")"].concat());
-        let backup = backup.unwrap_or_default();
-        [&source, &b" -> "[..], &dest, &backup, b"\n"].concat()
+    /// Returns the end of the line about a copy.
+    fn end(&self, backup: Option<&Path>) -> String {
+        let backup = backup.map(|backup| format!(" (backup: {})", self.console.quoted(backup)));
+        backup.unwrap_or_default() + "\n"
     }
 
     /// Returns the words of a dry run, or those of a real one.
@@ -183,8 +179,9 @@ impl<'a> Reporter<'a> {
     }
 
     fn print_action(&self, action: &str, path: &Path) {
+        let path = self.console.quoted(path);
         self.console
-            .print(&[action.as_bytes(), &self.quoted(path), b"\n"]);
+            .print(&[action.as_bytes(), path.as_bytes(), b"\n"]);
     }
 }
 
@@ -192,7 +189,7 @@ impl<'a> Reporter<'a> {
 pub fn report_surplus(surplus: &BTreeMap<String, u64>, console: &Console) {
     for (reason, &failures) in surplus {
         let line = wording::repeated(failures, reason);
-        console.error(&line.into_bytes().into());
+        console.error(line);
     }
 }
 
@@ -236,29 +233,20 @@ impl Observer for Reporter<'_> {
                 source,
                 dest,
                 backup,
-                method: Some(method),
+                method,
                 ..
-            } if self.verbosity == Verbosity::Debug => {
-                let copied = self.copied(source, dest, backup);
-                let how = wording::method(method);
-                self.console.print(&[&copied, how.as_bytes(), b"\n"]);
+            } => {
+                let method = method.filter(|_| self.verbosity == Verbosity::Debug);
+                let method = method.map(|method| wording::method(method) + "\n");
+                let end = self.end(backup) + &method.unwrap_or_default();
+                self.print_pair("would copy ", [source, dest], &end);
             }
-            Event::Copied {
-                source,
-                dest,
-                backup,
-                ..
-            } => self.console.print(&[&self.copied(source, dest, backup)]),
             Event::Attempted {
                 source,
                 dest,
                 backup,
                 ..
-            } => {
-                let failed = self.words("would fail to copy ", "");
-                let copied = self.files(source, dest, backup);
-                self.console.print(&[failed.as_bytes(), &copied]);
-            }
+            } => self.print_pair("would fail to copy ", [source, dest], &self.end(backup)),
             Event::MadeParent { source, dest, .. } => {
                 // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());
@@ -266,10 +254,7 @@ impl Observer for Reporter<'_> {
                 self.console.print(&[copy, source, b" -> ", dest, b"\n"]);
             }
             Event::RestoredBackup { backup, dest, .. } => {
-                let (backup, dest) = (self.quoted(backup), self.quoted(dest));
-                let restore = self.words("would copy ", "").as_bytes();
-                self.console
-                    .print(&[restore, &backup, b" -> ", &dest, b" (unbackup)\n"]);
+                self.print_pair("would copy ", [backup, dest], " (unbackup)\n");
             }
             Event::SkippedDest(path) if self.verbosity == Verbosity::Debug => {
                 self.print_action(self.words("would skip ", "skipped "), path);

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
-use std::os::unix::ffi::OsStrExt;
 
 use crate::flags::{UsageError, number};
 use crate::locale::Charset;
@@ -16,8 +15,8 @@ pub use crate::sys::private_tables;
 /// If the value is not a positive decimal number.
 pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError> {
     number(value).ok_or_else(|| {
-        let quoted = quote::locale(value.as_bytes(), charset);
-        UsageError::plain([b"invalid number of threads: ", &quoted[..]].concat())
+        let quoted = quote::locale(value, charset);
+        UsageError::plain(format!("invalid number of threads: {quoted}"))
     })
 }
 

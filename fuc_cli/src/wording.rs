@@ -3,15 +3,16 @@
 //! The engine reports operations and paths, and only this module knows the tool. For an unreadable directory rm says
 //! "cannot remove", and cp "cannot access". The words are those of coreutils 9.10.
 
+use std::ffi::OsString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use fuc_engine::gnu::{CopyMethod, Kind, Mechanism};
 use fuc_engine::{Cause, Error, Operation, Question, Refusal, RemovalTarget, Summary};
 use rustix::io::Errno;
 
-use crate::amounts::{Bytes, Count};
+use crate::amounts::{Bytes, Count, Counted, entries};
 use crate::locale::Charset;
 use crate::quote;
 
@@ -25,21 +26,6 @@ pub enum Tool {
     Remove,
     /// GNU cp.
     Copy,
-}
-
-/// A diagnostic, without the command's name before its lines.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic {
-    /// The line about the failure itself.
-    pub line: Vec<u8>,
-    /// The second line, if GNU has one.
-    pub advice: Option<&'static str>,
-}
-
-impl From<Vec<u8>> for Diagnostic {
-    fn from(line: Vec<u8>) -> Self {
-        Self { line, advice: None }
-    }
 }
 
 /// Returns the text of GNU's C library for an errno, without a number.
@@ -69,9 +55,10 @@ pub struct Wording<'a> {
     pub other: Option<&'a Path>,
 }
 
-/// Returns the diagnostic for an error of the engine.
+/// Returns the diagnostic for an error of the engine: one line, or a second one with advice. The command's name is
+/// not before them.
 #[must_use]
-pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
+pub fn describe(error: &Error, tool: Tool, charset: Charset) -> String {
     let wording = Wording {
         tool,
         charset,
@@ -85,24 +72,22 @@ pub fn describe(error: &Error, tool: Tool, charset: Charset) -> Diagnostic {
 ///
 /// Returns `None` for a question that only a newer engine asks.
 #[must_use]
-pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
+pub fn question(question: &Question<'_>, charset: Charset) -> Option<String> {
     let about = |target: &RemovalTarget<'_>, action: &str, kind: &str| {
-        let protected = if target.is_write_protected {
-            "write-protected "
-        } else {
-            ""
+        let protected = match target.is_write_protected {
+            true => "write-protected ",
+            false => "",
         };
-        let path = quote::always(target.path.as_os_str().as_bytes(), charset);
-        let words = format!("{action} {protected}{kind} ");
-        [words.as_bytes(), &path].concat()
+        let path = quote::always(target.path, charset);
+        format!("{action} {protected}{kind} {path}")
     };
     Some(match question {
         Question::Remove(target) => about(target, "remove", kind_name(target.kind)),
         Question::Descend(target) => about(target, "descend into", "directory"),
         Question::RemoveInaccessible(target) => {
             // In this question rm does not mention write protection.
-            let path = quote::always(target.path.as_os_str().as_bytes(), charset);
-            [b"attempt removal of inaccessible directory ", &path[..]].concat()
+            let path = quote::always(target.path, charset);
+            format!("attempt removal of inaccessible directory {path}")
         }
         Question::Overwrite {
             path,
@@ -111,20 +96,15 @@ pub fn question(question: &Question<'_>, charset: Charset) -> Option<Vec<u8>> {
             is_removed_first,
             ..
         } => {
-            let path = quote::always(path.as_os_str().as_bytes(), charset);
+            let path = quote::always(path, charset);
             let letters = letters(*mode);
-            let (before, after) = match (is_write_protected, is_removed_first) {
-                (false, _) => ("overwrite ", String::new()),
-                (true, true) => (
-                    "replace ",
-                    format!(", overriding mode {mode:04o} ({letters})"),
-                ),
-                (true, false) => (
-                    "unwritable ",
-                    format!(" (mode {mode:04o}, {letters}); try anyway"),
-                ),
-            };
-            [before.as_bytes(), &path, after.as_bytes()].concat()
+            match (is_write_protected, is_removed_first) {
+                (false, _) => format!("overwrite {path}"),
+                (true, true) => format!("replace {path}, overriding mode {mode:04o} ({letters})"),
+                (true, false) => {
+                    format!("unwritable {path} (mode {mode:04o}, {letters}); try anyway")
+                }
+            }
         }
         _ => return None,
     })
@@ -162,197 +142,163 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// The words around a directory on another filesystem.
-const ELSEWHERE: [&str; 2] = ["skipping ", ", since it's on a different device"];
+/// The words about a directory on another filesystem.
+const ELSEWHERE: &str = "skipping {path}, since it's on a different device";
 
 impl Wording<'_> {
     /// Returns the diagnostic for `cause`.
     #[must_use]
-    pub fn describe(&self, cause: Cause) -> Diagnostic {
+    pub fn describe(&self, cause: Cause) -> String {
         match (cause, self.tool) {
-            (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent().into(),
-            (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove ", "", errno),
+            (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent(),
+            (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove {path}", errno),
             (Cause::Failed(operation, errno), Tool::Copy) => {
-                let reason = format!(": {}", errno_text(&errno.into()));
-                let (before, between) = match operation {
-                    Operation::Clone => ("failed to clone ", " from "),
-                    Operation::CreateHardLink => ("cannot create hard link ", " to "),
-                    Operation::CreateSymlink if self.other.is_some() => {
-                        ("cannot create symbolic link ", " to ")
-                    }
-                    Operation::KeepMode => {
-                        // In this message cp uses the quotes of the locale.
-                        let path = quote::locale(self.path.as_os_str().as_bytes(), self.charset);
-                        let before = b"preserving permissions for ";
-                        return [&before[..], &path, reason.as_bytes()].concat().into();
-                    }
-                    _ => {
-                        let (before, after) = around(operation);
-                        return self.failed(before, after, errno);
-                    }
-                };
-                self.around(&[before, between, &reason]).into()
+                self.failed(self.failure_of_cp(operation), errno)
             }
             (Cause::Refused(refusal), Tool::Remove) => self.refused_by_rm(refusal),
-            (Cause::Refused(refusal), Tool::Copy) => self.refused_by_cp(refusal).into(),
+            (Cause::Refused(refusal), Tool::Copy) => self.refused_by_cp(refusal),
         }
     }
 
-    fn failed(&self, before: &str, after: &str, errno: impl Into<io::Error>) -> Diagnostic {
-        let reason = errno_text(&errno.into());
-        self.around(&[before, &format!("{after}: {reason}")]).into()
+    fn failed(&self, words: &str, errno: impl Into<io::Error>) -> String {
+        format!("{}: {}", self.filled(words), errno_text(&errno.into()))
     }
 
-    fn refused_by_rm(&self, refusal: Refusal) -> Diagnostic {
-        match refusal {
-            Refusal::DotOrDotDot => self
-                .around(&["refusing to remove '.' or '..' directory: skipping ", ""])
-                .into(),
-            Refusal::Root => self.root(),
-            Refusal::MountPoint => Diagnostic {
-                line: self.around(&ELSEWHERE),
-                advice: Some("and --preserve-root=all is in effect"),
-            },
-            Refusal::OtherFilesystem => self.around(&ELSEWHERE).into(),
-            Refusal::NotRecursive => self.failed("cannot remove ", "", Errno::ISDIR),
+    fn refused_by_rm(&self, refusal: Refusal) -> String {
+        self.filled(match refusal {
+            Refusal::DotOrDotDot => "refusing to remove '.' or '..' directory: skipping {path}",
+            Refusal::Root => {
+                let same = match self.path.as_os_str() == "/" {
+                    true => "",
+                    false => " (same as '/')",
+                };
+                return self.filled(&format!(
+                    "it is dangerous to operate recursively on {{path}}{same}\n\
+                     use --no-preserve-root to override this failsafe"
+                ));
+            }
+            Refusal::MountPoint => {
+                "skipping {path}, since it's on a different device\n\
+                 and --preserve-root=all is in effect"
+            }
+            Refusal::OtherFilesystem => ELSEWHERE,
+            Refusal::NotRecursive => return self.failed("cannot remove {path}", Errno::ISDIR),
             // rm has no words for cp's refusals or for those of a newer engine.
-            _ => self.around(&["cannot remove ", ""]).into(),
-        }
+            _ => "cannot remove {path}",
+        })
     }
 
     /// Returns rm's message for a parent whose attributes cannot be read. It does not name the reason.
-    fn unknown_parent(&self) -> Vec<u8> {
+    fn unknown_parent(&self) -> String {
         let path = self.path.as_os_str().as_bytes();
         let path = path.strip_suffix(b"/").unwrap_or(path);
-        let parent = [path, b"/.."].concat();
-        let parent = quote::always(&parent, self.charset);
-        let skipping = self.around(&[": skipping ", ""]);
-        [b"failed to stat ", &parent[..], &skipping].concat()
+        let parent = OsString::from_vec([path, b"/.."].concat());
+        let parent = quote::always(parent, self.charset);
+        let path = quote::always(self.path, self.charset);
+        format!("failed to stat {parent}: skipping {path}")
     }
 
-    fn root(&self) -> Diagnostic {
-        let after = if self.path == Path::new("/") && self.path.as_os_str().len() == 1 {
-            ""
-        } else {
-            " (same as '/')"
-        };
-        Diagnostic {
-            line: self.around(&["it is dangerous to operate recursively on ", after]),
-            advice: Some("use --no-preserve-root to override this failsafe"),
-        }
-    }
-
-    fn refused_by_cp(&self, refusal: Refusal) -> Vec<u8> {
-        let parts: &[&str] = match refusal {
-            Refusal::NotRecursive => &["-r not specified; omitting directory ", ""],
-            Refusal::IntoItself => &["cannot copy a directory, ", ", into itself, ", ""],
-            Refusal::SameFile => &["", " and ", " are the same file"],
+    fn refused_by_cp(&self, refusal: Refusal) -> String {
+        self.filled(match refusal {
+            Refusal::NotRecursive => "-r not specified; omitting directory {path}",
+            Refusal::IntoItself => "cannot copy a directory, {path}, into itself, {other}",
+            Refusal::SameFile => "{path} and {other} are the same file",
             Refusal::DirectoryByNonDirectory => {
-                &["cannot overwrite directory ", " with non-directory ", ""]
+                "cannot overwrite directory {path} with non-directory {other}"
             }
             Refusal::NonDirectoryByDirectory => {
-                &["cannot overwrite non-directory ", " with directory ", ""]
+                "cannot overwrite non-directory {path} with directory {other}"
             }
-            Refusal::JustCreated => &["will not overwrite just-created ", " with ", ""],
+            Refusal::JustCreated => "will not overwrite just-created {path} with {other}",
             Refusal::ThroughJustCreatedLink => {
-                // This message alone names the source first.
-                let swapped = Self {
-                    path: self.other.unwrap_or(self.path),
-                    other: Some(self.path),
-                    ..*self
-                };
-                return swapped.around(&["will not copy ", " through just-created symlink ", ""]);
+                "will not copy {other} through just-created symlink {path}"
             }
-            Refusal::DanglingDest => &["not writing through dangling symlink ", ""],
-            Refusal::FileNamedTwice => &["warning: source file ", " specified more than once"],
+            Refusal::DanglingDest => "not writing through dangling symlink {path}",
+            Refusal::FileNamedTwice => "warning: source file {path} specified more than once",
             Refusal::DirectoryNamedTwice => {
-                &["warning: source directory ", " specified more than once"]
+                "warning: source directory {path} specified more than once"
             }
-            Refusal::SharedInodeNumber => &[
-                "warning: ",
-                " has the inode number of another source file but differs from it: not linked",
-            ],
-            Refusal::NotReplacing => &["not replacing ", ""],
-            Refusal::LeftIncomplete => &["", " is incomplete: the copy was interrupted"],
-            Refusal::Different => &["", " differs from ", ""],
-            Refusal::BackupOverSource => {
-                &["backing up ", " might destroy source;  ", " not copied"]
+            Refusal::SharedInodeNumber => {
+                "warning: {path} has the inode number of another source file but differs from it: not linked"
             }
-            Refusal::ParentNotDirectory => &["", " exists but is not a directory"],
-            Refusal::CyclicSymlink => &["cannot copy cyclic symbolic link ", ""],
+            Refusal::NotReplacing => "not replacing {path}",
+            Refusal::LeftIncomplete => "{path} is incomplete: the copy was interrupted",
+            Refusal::Different => "{path} differs from {other}",
+            Refusal::BackupOverSource => "backing up {path} might destroy source;  {other} not copied",
+            Refusal::ParentNotDirectory => "{path} exists but is not a directory",
+            Refusal::CyclicSymlink => "cannot copy cyclic symbolic link {path}",
             Refusal::RelativeSymlink => {
                 // cp quotes a colon, too, because a colon ends the name in this message.
-                let name = self.path.as_os_str().as_bytes();
-                let path = match name.contains(&b':') {
-                    true => quote::always(name, self.charset),
-                    false => quote::if_needed(name, self.charset),
+                let quoted = match self.path.as_os_str().as_bytes().contains(&b':') {
+                    true => quote::always(self.path, self.charset),
+                    false => quote::if_needed(self.path, self.charset),
                 };
-                let problem = b": can make relative symbolic links only in current directory";
-                return [&path[..], problem].concat();
+                return format!(
+                    "{quoted}: can make relative symbolic links only in current directory"
+                );
             }
-            Refusal::HomeNotReached => &[
-                "cannot copy to ",
-                ": the machine that copies all its hard links does not see the directory yet",
-            ],
-            Refusal::CannotMirror => &[
-                "cannot delete in ",
-                ": a source is in it, several sources are copied to it, or it is unclear which names are copies",
-            ],
-            Refusal::MountPoint | Refusal::OtherFilesystem => &ELSEWHERE,
-            Refusal::SourceReplaced => {
-                &["skipping file ", ", as it was replaced while being copied"]
+            Refusal::HomeNotReached => {
+                "cannot copy to {path}: the machine that copies all its hard links does not see the directory yet"
             }
+            Refusal::CannotMirror => {
+                "cannot delete in {path}: a source is in it, several sources are copied to it, \
+                 or it is unclear which names are copies"
+            }
+            Refusal::MountPoint | Refusal::OtherFilesystem => ELSEWHERE,
+            Refusal::SourceReplaced => "skipping file {path}, as it was replaced while being copied",
             // cp has no words for rm's refusals or for those of a newer engine.
-            _ => &["cannot copy ", ""],
-        };
-        self.around(parts)
+            _ => "cannot copy {path}",
+        })
     }
 
-    /// Returns these parts with the path, or both paths, between them.
-    fn around(&self, parts: &[&str]) -> Vec<u8> {
-        let paths = [self.path, self.other.unwrap_or(self.path)];
-        let mut text = parts[0].as_bytes().to_vec();
-        for (path, after) in paths.iter().zip(&parts[1..]) {
-            text.extend(self.quoted(path));
-            text.extend_from_slice(after.as_bytes());
+    /// Returns these words with the names of the paths in place of `{path}` and `{other}`.
+    fn filled(&self, words: &str) -> String {
+        let parts = words.split(['{', '}']).map(|part| match part {
+            "path" => quote::always(self.path, self.charset),
+            "path_in_locale" => quote::locale(self.path, self.charset),
+            "other" => quote::always(self.other.unwrap_or(self.path), self.charset),
+            words => words.to_owned(),
+        });
+        parts.collect()
+    }
+
+    /// Returns cp's words for an operation that failed.
+    fn failure_of_cp(&self, operation: Operation) -> &'static str {
+        match operation {
+            Operation::Remove => "cannot remove {path}",
+            Operation::Stat => "cannot stat {path}",
+            Operation::ReadDirectory => "cannot access {path}",
+            Operation::OpenSource => "cannot open {path} for reading",
+            Operation::Read => "error reading {path}",
+            Operation::ReadLink => "cannot read symbolic link {path}",
+            Operation::OpenTarget => "target directory {path}",
+            Operation::CreateDirectory => "cannot create directory {path}",
+            Operation::CreateFile => "cannot create regular file {path}",
+            Operation::CreateSymlink if self.other.is_some() => {
+                "cannot create symbolic link {path} to {other}"
+            }
+            Operation::CreateSymlink => "cannot create symbolic link {path}",
+            Operation::CreateHardLink => "cannot create hard link {path} to {other}",
+            Operation::CreateFifo => "cannot create fifo {path}",
+            Operation::CreateSpecial => "cannot create special file {path}",
+            Operation::Write => "error writing {path}",
+            Operation::Clone => "failed to clone {path} from {other}",
+            Operation::Close => "failed to close {path}",
+            Operation::Backup => "cannot backup {path}",
+            Operation::RestoreBackup => "cannot un-backup {path}",
+            Operation::StatSourceParent => "failed to get attributes of {path}",
+            Operation::MakeParent => "cannot make directory {path}",
+            Operation::SetMode => "setting permissions for {path}",
+            Operation::Sync => "error syncing {path}",
+            // In this message cp uses the quotes of the locale.
+            Operation::KeepMode => "preserving permissions for {path_in_locale}",
+            Operation::KeepOwner => "failed to preserve ownership for {path}",
+            Operation::KeepTimes => "preserving times for {path}",
+            Operation::KeepParentTimes => "failed to preserve times for {path}",
+            Operation::KeepXattrs => "setting attributes for {path}",
+            Operation::SetContext => "failed to set the security context of {path}",
+            _ => "cannot copy {path}",
         }
-        text
-    }
-
-    fn quoted(&self, path: &Path) -> Vec<u8> {
-        quote::always(path.as_os_str().as_bytes(), self.charset)
-    }
-}
-
-/// Returns cp's words before and after the path for an operation that failed.
-fn around(operation: Operation) -> (&'static str, &'static str) {
-    match operation {
-        Operation::Remove => ("cannot remove ", ""),
-        Operation::Stat => ("cannot stat ", ""),
-        Operation::ReadDirectory => ("cannot access ", ""),
-        Operation::OpenSource => ("cannot open ", " for reading"),
-        Operation::Read => ("error reading ", ""),
-        Operation::ReadLink => ("cannot read symbolic link ", ""),
-        Operation::OpenTarget => ("target directory ", ""),
-        Operation::CreateDirectory => ("cannot create directory ", ""),
-        Operation::CreateFile => ("cannot create regular file ", ""),
-        Operation::CreateSymlink => ("cannot create symbolic link ", ""),
-        Operation::CreateFifo => ("cannot create fifo ", ""),
-        Operation::CreateSpecial => ("cannot create special file ", ""),
-        Operation::Write => ("error writing ", ""),
-        Operation::Close => ("failed to close ", ""),
-        Operation::Backup => ("cannot backup ", ""),
-        Operation::RestoreBackup => ("cannot un-backup ", ""),
-        Operation::StatSourceParent => ("failed to get attributes of ", ""),
-        Operation::MakeParent => ("cannot make directory ", ""),
-        Operation::SetMode => ("setting permissions for ", ""),
-        Operation::Sync => ("error syncing ", ""),
-        Operation::KeepOwner => ("failed to preserve ownership for ", ""),
-        Operation::KeepTimes => ("preserving times for ", ""),
-        Operation::KeepParentTimes => ("failed to preserve times for ", ""),
-        Operation::KeepXattrs => ("setting attributes for ", ""),
-        Operation::SetContext => ("failed to set the security context of ", ""),
-        _ => ("cannot copy ", ""),
     }
 }
 
@@ -366,57 +312,52 @@ pub(crate) fn reason(cause: Cause) -> String {
 
 /// Returns the line about failures with one reason that were not written, without the command's name.
 pub(crate) fn repeated(failures: u64, reason: &str) -> String {
-    let failure = noun(failures, "failure", "failures");
-    format!("{} more {failure}: {reason}", Count(failures))
+    let more = Counted(failures, "more failure", "more failures");
+    format!("{more}: {reason}")
 }
 
 /// Returns the line about a run that a signal has cancelled, without the command's name.
-pub(crate) fn interrupted(tool: Tool, entries: u64, discarded: u64, failures: u64) -> String {
-    let mut line = format!("interrupted: {}", done(tool, entries));
-    if discarded > 0 {
-        let file = noun(discarded, "file", "files");
-        line.push_str(&format!(", {} incomplete {file} removed", Count(discarded)));
+pub(crate) fn interrupted(tool: Tool, summary: &Summary) -> String {
+    let mut line = format!("interrupted: {}", done(tool, summary));
+    if summary.discarded > 0 {
+        let files = Counted(summary.discarded, "incomplete file", "incomplete files");
+        line += &format!(", {files} removed");
     }
-    if failures > 0 {
-        let failure = noun(failures, "failure", "failures");
-        line.push_str(&format!(", {} {failure}", Count(failures)));
+    if summary.failures > 0 {
+        line += &format!(", {}", failures(summary));
     }
     line
 }
 
 /// Returns the last line of a dry run: how much a real run would do.
 pub(crate) fn planned(tool: Tool, summary: &Summary) -> String {
-    let (entries, bytes) = (summary.entries, summary.bytes);
     let action = match tool {
         Tool::Remove => "remove",
         Tool::Copy => "copy",
     };
-    let entry = noun(entries, "entry", "entries");
-    let (entries, bytes) = (Count(entries), Bytes(bytes));
-    let mut line = format!("would {action} {entries} {entry}, {bytes}");
+    let (entries, bytes) = (entries(summary.entries), Bytes(summary.bytes));
+    let mut line = format!("would {action} {entries}, {bytes}");
     if summary.deleted > 0 {
-        line.push_str(&format!(", and delete {}", Count(summary.deleted)));
+        line += &format!(", and delete {}", Count(summary.deleted));
     }
     line
 }
 
 /// Returns the line about a run with many failures, without the command's name.
-pub(crate) fn failed(tool: Tool, entries: u64, failures: u64) -> String {
-    let failure = noun(failures, "failure", "failures");
-    format!("{} {failure}; {}", Count(failures), done(tool, entries))
+pub(crate) fn failed(tool: Tool, summary: &Summary) -> String {
+    format!("{}; {}", failures(summary), done(tool, summary))
 }
 
-fn done(tool: Tool, entries: u64) -> String {
+fn failures(summary: &Summary) -> Counted {
+    Counted(summary.failures, "failure", "failures")
+}
+
+fn done(tool: Tool, summary: &Summary) -> String {
     let action = match tool {
         Tool::Remove => "removed",
         Tool::Copy => "copied",
     };
-    let entry = noun(entries, "entry", "entries");
-    format!("{} {entry} {action}", Count(entries))
-}
-
-fn noun(count: u64, one: &'static str, several: &'static str) -> &'static str {
-    if count == 1 { one } else { several }
+    format!("{} {action}", entries(summary.entries))
 }
 
 /// Describes how content was copied, in the words of cp's `--debug`.

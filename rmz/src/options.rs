@@ -174,9 +174,9 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                 // As in rm, no later flag reverts this.
                 Some(all) if all == ALL => options.engine.preserve_mount_points = true,
                 Some(other) => {
-                    let quoted = context.console.quoted(other.as_encoded_bytes());
-                    let message = [b"unrecognized --preserve-root argument: ", &quoted[..]];
-                    return Err(UsageError::plain(message.concat()));
+                    let other = context.console.quoted(other);
+                    let message = format!("unrecognized --preserve-root argument: {other}");
+                    return Err(UsageError::plain(message));
                 }
             },
             Id::Files0From => options.list = Some(ListFile::new(required())),

@@ -71,7 +71,7 @@ fn begin(
     let asks_once = options.asks_once && !operands.is_empty();
     if asks_once
         && (options.engine.recursive || operands.len() > FEW)
-        && console.ask(question(&options, operands.len()).as_bytes()) == Answer::No
+        && console.ask(&question(&options, operands.len())) == Answer::No
     {
         return Ok(declined(&options, console));
     }
@@ -107,7 +107,7 @@ fn remove_listed(
     if let Some(extra) = operands.first() {
         return Err(name_list::extra_operand(extra, console));
     }
-    let question = [b"remove the files named in ", &*list.quoted(console)].concat();
+    let question = format!("remove the files named in {}", list.quoted(console));
     let filter = options.exclusions.filter(console)?;
     let names = list.open(console)?;
     if options.asks_once && console.ask(&question) == Answer::No {

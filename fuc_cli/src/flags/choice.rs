@@ -21,9 +21,8 @@ pub fn choose<T: Copy + PartialEq>(
     words: &[(&str, T)],
     charset: Charset,
 ) -> Result<T, UsageError> {
-    let value = value.as_bytes();
-    let begins = |(word, _): &&(&str, T)| word.as_bytes().starts_with(value);
-    if let Some((_, meaning)) = words.iter().find(|(word, _)| word.as_bytes() == value) {
+    let begins = |(word, _): &&(&str, T)| word.as_bytes().starts_with(value.as_bytes());
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| value == *word) {
         return Ok(*meaning);
     }
     let mut candidates = words.iter().filter(begins).map(|(_, meaning)| *meaning);
@@ -32,19 +31,16 @@ pub fn choose<T: Copy + PartialEq>(
         Some(_) => "ambiguous",
         None => "invalid",
     };
-    let quoted = |text: &[u8]| quote::locale(text, charset);
-    let mut message = [problem.as_bytes(), b" argument ", &quoted(value), b" for "].concat();
-    message.extend(quoted(flag.as_bytes()));
-    message.extend(b"\nValid arguments are:");
+    let [given, flag] = [value, OsStr::new(flag)].map(|text| quote::locale(text, charset));
+    let mut message = format!("{problem} argument {given} for {flag}\nValid arguments are:");
     let mut last = None;
     for (word, meaning) in words {
-        let before: &[u8] = if last == Some(*meaning) {
-            b", "
+        message += if last == Some(*meaning) {
+            ", "
         } else {
-            b"\n  - "
+            "\n  - "
         };
-        message.extend(before);
-        message.extend(quoted(word.as_bytes()));
+        message += &quote::locale(word, charset);
         last = Some(*meaning);
     }
     Err(UsageError::with_help(message))

@@ -1,11 +1,12 @@
 //! The texts about progress.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::amounts::{Bytes, Clock, Count};
+use crate::amounts::{Bytes, Clock, Count, entries};
 use crate::locale::Charset;
 use crate::quote;
 use crate::wording::Tool;
@@ -37,7 +38,7 @@ impl fmt::Display for Totals {
         let seconds = self.elapsed.as_secs_f64();
         // A run that took no time would have no rate.
         let per_second = |amount: u64| (amount as f64 / seconds.max(0.001)) as u64;
-        write!(f, "{} {} ", Count(self.entries), noun(self.entries))?;
+        write!(f, "{} ", entries(self.entries))?;
         match self.tool {
             Tool::Copy => write!(f, "copied{so_far}, {} in ", Bytes(self.bytes))?,
             Tool::Remove => write!(f, "removed{so_far} in ")?,
@@ -81,7 +82,7 @@ impl View {
     /// Returns the parts of the line from left to right, with their ranks. If the line is too narrow, the part with the
     /// highest rank is dropped first.
     fn parts(&self) -> Vec<(u8, String)> {
-        let (entries, bytes) = (Count(self.entries), Bytes(self.bytes));
+        let (done, bytes) = (entries(self.entries), Bytes(self.bytes));
         // Zeros would look as if nothing was copied.
         let none_has_content = match self.ahead {
             Some(ahead) => ahead.bytes == 0,
@@ -89,23 +90,19 @@ impl View {
         };
         let counts_bytes = self.tool == Tool::Copy && !none_has_content;
         let mut parts = match (self.ahead, counts_bytes) {
-            (None, false) => vec![(1, format!("{entries} {}", noun(self.entries)))],
-            (None, true) => {
-                let entries = format!("{entries} {}", noun(self.entries));
-                vec![(4, entries), (1, bytes.to_string())]
-            }
+            (None, false) => vec![(1, done.to_string())],
+            (None, true) => vec![(4, done.to_string()), (1, bytes.to_string())],
             (Some(ahead), false) => {
-                let all = Count(ahead.entries);
-                vec![(1, format!("{entries} of {all} {}", noun(ahead.entries)))]
+                let (done, all) = (Count(self.entries), entries(ahead.entries));
+                vec![(1, format!("{done} of {all}"))]
             }
             (Some(ahead), true) => {
-                let entries = format!("{entries} {}", noun(self.entries));
                 let all = Bytes(ahead.bytes);
                 let bytes = match bytes.has_unit_of(&all) {
                     true => format!("{bytes:#} of {all}"),
                     false => format!("{bytes} of {all}"),
                 };
-                vec![(4, entries), (1, bytes)]
+                vec![(4, done.to_string()), (1, bytes)]
             }
         };
         match self.tool {
@@ -164,13 +161,6 @@ impl View {
     }
 }
 
-fn noun(entries: u64) -> &'static str {
-    match entries {
-        1 => "entry",
-        _ => "entries",
-    }
-}
-
 /// Returns `[====>     ] ` for a line of this width.
 fn bar(portion: f64, columns: usize) -> Option<String> {
     if columns == usize::MAX {
@@ -187,10 +177,7 @@ fn bar(portion: f64, columns: usize) -> Option<String> {
 /// Returns the path in quotes if it needs them, or as many of its last components as fit into `columns`.
 /// Returns `None` if not even the last one fits.
 fn cut(path: &Path, columns: usize, charset: Charset) -> Option<String> {
-    let quoted = |path: &[u8]| {
-        let quoted = quote::if_needed(path, charset);
-        String::from_utf8_lossy(&quoted).into_owned()
-    };
+    let quoted = |path: &[u8]| quote::if_needed(OsStr::from_bytes(path), charset);
     let path = path.as_os_str().as_bytes();
     // A character takes at most four bytes. So a path that does not begin here is not wider than this.
     let end = &path[path.len().saturating_sub(columns.saturating_mul(4))..];

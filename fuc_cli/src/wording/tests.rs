@@ -9,13 +9,7 @@ fn message(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String 
         path: Path::new(path),
         other: other.map(Path::new),
     };
-    let diagnostic = wording.describe(cause);
-    let mut text = String::from_utf8(diagnostic.line).unwrap();
-    if let Some(advice) = diagnostic.advice {
-        text.push('\n');
-        text.push_str(advice);
-    }
-    text
+    wording.describe(cause)
 }
 
 fn failed(operation: Operation, errno: Errno) -> Cause {
@@ -231,7 +225,9 @@ fn an_interrupt_says_how_much_was_done() {
             "interrupted: 100 entries copied, 1 incomplete file removed",
         ),
     ] {
-        assert_eq!(interrupted(tool, entries, discarded, failures), line);
+        let mut summary = Summary::default();
+        (summary.entries, summary.discarded, summary.failures) = (entries, discarded, failures);
+        assert_eq!(interrupted(tool, &summary), line);
     }
 }
 

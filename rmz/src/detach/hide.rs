@@ -14,7 +14,7 @@ use fuc_cli::console::Console;
 use fuc_cli::interrupt;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
-use fuc_cli::wording::{Tool, errno_text};
+use fuc_cli::wording::Tool;
 use fuc_engine::{Ask, Cancel, Execution, RemoveOp, Summary};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
@@ -35,13 +35,10 @@ pub(crate) fn detach(
     console: &Console,
 ) -> Outcome {
     // A log that cannot be opened is an error before anything has changed.
-    let log = match Log::from_environment() {
+    let log = match Log::from_environment(console.charset()) {
         Ok(log) => log,
-        Err(no_log) => {
-            let path = console.quoted(no_log.path.as_bytes());
-            let reason = errno_text(&no_log.reason);
-            let line = [b"cannot open the log ", &path[..], b": ", reason.as_bytes()].concat();
-            console.error(&line.into());
+        Err(diagnostic) => {
+            console.error(diagnostic);
             return Outcome::Incomplete;
         }
     };
@@ -51,7 +48,7 @@ pub(crate) fn detach(
     let cancel = interrupt::cancel_on_signals();
     // A process can be started only before there are other threads, such as one that draws progress.
     let remover = match operands.iter().any(|operand| is_directory(operand)) {
-        true => Remover::start(&log, console.charset(), remover::options(&engine), &cancel).ok(),
+        true => Remover::start(&log, remover::options(&engine), &cancel).ok(),
         false => None,
     };
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
@@ -184,10 +181,9 @@ impl Hiding<'_> {
             let directory = Path::new(directory);
             let container = OsStr::from_bytes(current.container.name().to_bytes());
             let to = directory.join(container).join(name);
-            let [from, to] = [directory.join(name), to]
-                .map(|path| self.console.quoted(path.as_os_str().as_bytes()));
-            self.console
-                .print(&[b"renamed ", &from, b" -> ", &to, b"\n"]);
+            let [from, to] = [directory.join(name), to].map(|path| self.console.quoted(path));
+            let line = format!("renamed {from} -> {to}\n");
+            self.console.print(&[line.as_bytes()]);
         }
     }
 
@@ -205,15 +201,13 @@ impl Hiding<'_> {
         if self.hidden.is_empty() {
         } else if !is_received {
             for path in &self.hidden {
-                let line = leftover(path, self.console.charset());
-                self.console.error(&line.into());
+                self.console.error(leftover(path, self.console.charset()));
                 self.summary.failures += 1;
             }
         } else if self.waits {
             self.wait();
         } else if self.console.stderr_is_terminal() {
-            let line = self.hint();
-            self.console.error(&line.into());
+            self.console.error(self.hint());
         }
         self.summary
     }
@@ -244,18 +238,16 @@ impl Hiding<'_> {
     }
 
     /// Returns the line about what goes on in the background.
-    fn hint(&self) -> Vec<u8> {
+    fn hint(&self) -> String {
         let place = match &self.hidden[..] {
-            [path] => path.parent().map(|place| place.as_os_str().as_bytes()),
+            [path] => path.parent().map(|place| self.console.quoted(place)),
             _ => None,
         };
-        let place = place.map(|place| self.console.quoted(place));
-        let place = place.as_deref().unwrap_or(b"DIR");
-        let hint = format!(
-            "hidden directories: {}, which are removed in the background; to wait: rmz --reap --wait ",
-            self.summary.directories
-        );
-        [hint.as_bytes(), place].concat()
+        format!(
+            "hidden directories: {}, which are removed in the background; to wait: rmz --reap --wait {}",
+            self.summary.directories,
+            place.as_deref().unwrap_or("DIR")
+        )
     }
 }
 

@@ -1,7 +1,6 @@
 //! The place to which a process in the background reports: the system log, or what `RMZ_LOG` names.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,12 +12,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fuc_cli::locale::Charset;
+use fuc_cli::quote;
 use fuc_cli::wording::{self, Tool};
 use fuc_engine::{Error, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
+
+use super::{cannot_remove, leftover};
 
 /// The socket on which the system log receives messages.
 const SYSTEM_LOG: &str = "/dev/log";
@@ -37,6 +39,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Log {
     target: Target,
+    charset: Charset,
     /// `true` if the log once had no room for so long that no line waits for it any more.
     is_stuck: AtomicBool,
 }
@@ -52,39 +55,39 @@ enum Target {
     None,
 }
 
-/// A log that the user has named and that cannot be opened.
-#[derive(Debug)]
-pub(super) struct NoLog {
-    pub(super) path: OsString,
-    pub(super) reason: io::Error,
-}
-
 impl Log {
     /// Opens the log that the environment names, or the system log if there is one.
-    pub(super) fn from_environment() -> Result<Self, NoLog> {
+    ///
+    /// # Errors
+    /// If the user has named a log that cannot be opened. The error is a diagnostic.
+    pub(super) fn from_environment(charset: Charset) -> Result<Self, String> {
         let target = match env::var_os("RMZ_LOG").filter(|path| !path.is_empty()) {
             None => connect(Path::new(SYSTEM_LOG)).map_or(Target::None, Target::Socket),
-            Some(path) => match Target::open(Path::new(&path)) {
-                Ok(target) => target,
-                Err(reason) => return Err(NoLog { path, reason }),
-            },
+            Some(path) => Target::open(Path::new(&path)).map_err(|error| {
+                let path = quote::always(&path, charset);
+                format!(
+                    "cannot open the log {path}: {}",
+                    wording::errno_text(&error)
+                )
+            })?,
         };
         Ok(Self {
             target,
+            charset,
             is_stuck: AtomicBool::new(false),
         })
     }
 
     /// Writes one line. A failure cannot be reported; the name that the line is about stays, so that `--reap`
     /// reports it again.
-    pub(super) fn write(&self, line: &[u8]) {
-        let tag = format!("rmz[{}]: ", process::id());
+    pub(super) fn write(&self, line: &str) {
+        let line = format!("rmz[{}]: {line}", process::id());
         let message = match self.target {
-            Target::Socket(_) => [PRIORITY.as_bytes(), tag.as_bytes(), line].concat(),
-            Target::File(_) | Target::None => [tag.as_bytes(), line, b"\n"].concat(),
+            Target::Socket(_) => format!("{PRIORITY}{line}"),
+            Target::File(_) | Target::None => line + "\n",
         };
         let began = Instant::now();
-        let mut rest = &message[..];
+        let mut rest = message.as_bytes();
         while !rest.is_empty() {
             match self.target.write(rest) {
                 // A file that takes nothing would take nothing again.
@@ -115,6 +118,16 @@ impl Log {
             self.is_stuck.store(true, Ordering::Relaxed);
         }
         !is_late
+    }
+
+    /// Writes that a name cannot be removed.
+    pub(super) fn write_failure(&self, path: &Path, errno: Errno) {
+        self.write(&cannot_remove(path, errno, self.charset));
+    }
+
+    /// Writes that a container stays, whose path is absolute.
+    pub(super) fn write_leftover(&self, path: &Path) {
+        self.write(&leftover(path, self.charset));
     }
 
     /// Returns the descriptor, if there is one.
@@ -160,16 +173,11 @@ fn connect(path: &Path) -> io::Result<UnixDatagram> {
     Ok(socket)
 }
 
-/// Writes failures to a log, in the words that rm has for them.
-#[derive(Debug)]
-pub(super) struct LogReporter<'a> {
-    pub(super) log: &'a Log,
-    pub(super) charset: Charset,
-}
-
-impl Observer for LogReporter<'_> {
+/// Receives failures, and writes them in the words that rm has for them.
+impl Observer for Log {
     fn failed(&self, error: Error) {
         let diagnostic = wording::describe(&error, Tool::Remove, self.charset);
-        self.log.write(&diagnostic.line);
+        // The second line, which only refused operands have, says nothing more in a log.
+        self.write(diagnostic.lines().next().unwrap_or_default());
     }
 }

@@ -72,17 +72,16 @@ mod remover;
 pub(crate) use hide::detach;
 pub(crate) use reap::reap;
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
-use fuc_cli::wording::{Diagnostic, Tool, Wording};
+use fuc_cli::wording::{Tool, Wording};
 use fuc_engine::{Cause, Operation};
 use rustix::io::Errno;
 
 /// Returns rm's diagnostic for a name that cannot be removed.
-fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> Diagnostic {
+fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> String {
     let wording = Wording {
         tool: Tool::Remove,
         charset,
@@ -94,9 +93,8 @@ fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> Diagnostic {
 }
 
 /// Returns the line about a container that stays, whose path is absolute.
-fn leftover(path: &Path, charset: Charset) -> Vec<u8> {
+fn leftover(path: &Path, charset: Charset) -> String {
     let place = path.parent().unwrap_or(Path::new("/"));
-    let [path, place] =
-        [path, place].map(|path| quote::always(path.as_os_str().as_bytes(), charset));
-    [&path[..], b" stays; to try again: rmz --reap ", &place].concat()
+    let [path, place] = [path, place].map(|path| quote::always(path, charset));
+    format!("{path} stays; to try again: rmz --reap {place}")
 }

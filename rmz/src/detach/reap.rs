@@ -1,7 +1,6 @@
 //! Finds containers that no process uses any more, and removes them in the foreground.
 
 use std::ffi::{CStr, OsStr, OsString};
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,7 +11,7 @@ use fuc_cli::console::Console;
 use fuc_cli::interrupt;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
-use fuc_cli::wording::{Diagnostic, Tool, errno_text};
+use fuc_cli::wording::{Tool, errno_text};
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -129,9 +128,8 @@ impl Reaping<'_> {
         match remove_if_empty(place, name) {
             Ok(true) => self.removed(path),
             Ok(false) => {
-                let path = self.console.quoted(path.as_os_str().as_bytes());
-                let line = [b"skipping ", &path[..], reason.as_bytes()].concat();
-                self.fail(&line.into());
+                let path = self.console.quoted(path);
+                self.fail(&format!("skipping {path}{reason}"));
             }
             Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
         }
@@ -149,26 +147,18 @@ impl Reaping<'_> {
 
     fn print_if_verbose(&self, path: &Path, reason: &str) {
         if self.verbosity != Verbosity::Quiet {
-            let path = self.console.quoted(path.as_os_str().as_bytes());
-            self.console
-                .print(&[b"skipped ", &path, reason.as_bytes(), b"\n"]);
+            let line = format!("skipped {}{reason}\n", self.console.quoted(path));
+            self.console.print(&[line.as_bytes()]);
         }
     }
 
     fn unreadable(&mut self, directory: &OsStr, errno: Errno) {
-        let path = self.console.quoted(directory.as_bytes());
-        let reason = errno_text(&io::Error::from(errno));
-        let line = [
-            b"cannot open directory ",
-            &path[..],
-            b": ",
-            reason.as_bytes(),
-        ]
-        .concat();
-        self.fail(&line.into());
+        let directory = self.console.quoted(directory);
+        let reason = errno_text(&errno.into());
+        self.fail(&format!("cannot open directory {directory}: {reason}"));
     }
 
-    fn fail(&mut self, diagnostic: &Diagnostic) {
+    fn fail(&mut self, diagnostic: &str) {
         self.console.error(diagnostic);
         self.summary.failures += 1;
     }

@@ -25,7 +25,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use fuc_cli::background;
-use fuc_cli::locale::Charset;
 use fuc_engine::{Cancel, RemoveOp};
 use rustix::cmsg_space;
 use rustix::io::Errno;
@@ -36,8 +35,7 @@ use rustix::net::{
 use rustix::process::{Resource, getrlimit};
 
 use super::container::{Container, FileId, Removed};
-use super::log::{Log, LogReporter};
-use super::{cannot_remove, leftover};
+use super::log::Log;
 
 /// The size of the longest message: that of a container with a path of 16 KiB.
 const MESSAGE_BYTES: usize = 16 << 10;
@@ -68,14 +66,12 @@ impl Remover {
     /// Fails if no process can be started. Then nothing has happened.
     pub(super) fn start(
         log: &Log,
-        charset: Charset,
         removal: RemoveOp<'static>,
         cancel: &Cancel,
     ) -> io::Result<Self> {
         let keep: Vec<_> = log.descriptor().into_iter().collect();
         let job = Job {
             log,
-            charset,
             removal: removal.cancelled_by(cancel.clone()),
             cancel,
         };
@@ -183,7 +179,6 @@ struct Received {
 /// The work of the background process.
 struct Job<'a> {
     log: &'a Log,
-    charset: Charset,
     removal: RemoveOp<'static>,
     cancel: &'a Cancel,
 }
@@ -236,24 +231,16 @@ impl Job<'_> {
         let Received {
             container, path, ..
         } = received;
-        let failed = |errno| {
-            let diagnostic = cannot_remove(path, errno, self.charset);
-            self.log.write(&diagnostic.line);
-        };
-        let observer = &LogReporter {
-            log: self.log,
-            charset: self.charset,
-        };
-        let summary = container.remove_entries(&self.removal, received.own(), path, observer);
+        let summary = container.remove_entries(&self.removal, received.own(), path, self.log);
         let removed = summary.is_complete().then(|| container.remove());
         match removed {
             Some(Ok(Removed::Gone)) => return,
-            Some(Ok(Removed::InUse)) => failed(Errno::NOTEMPTY),
-            Some(Err(errno)) => failed(errno),
+            Some(Ok(Removed::InUse)) => self.log.write_failure(path, Errno::NOTEMPTY),
+            Some(Err(errno)) => self.log.write_failure(path, errno),
             // The reasons have been written, or a signal has cancelled the removal.
             None => {}
         }
-        self.log.write(&leftover(path, self.charset));
+        self.log.write_leftover(path);
     }
 }
 
