@@ -26,8 +26,7 @@ use crate::locale::Charset;
 use crate::prompt::Answers;
 use crate::quote;
 use crate::stdout_buffer::StdoutBuffer;
-use crate::streams::Stderr;
-use crate::wording::errno_text;
+use crate::streams::stderr;
 
 /// The result of all output and input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,7 +155,7 @@ impl Console {
     /// Returns `true` if stderr is a terminal.
     #[must_use]
     pub fn stderr_is_terminal(&self) -> bool {
-        Stderr.is_terminal()
+        stderr().is_terminal()
     }
 
     /// Writes a line to stderr that is not a diagnostic.
@@ -220,7 +219,7 @@ impl Console {
 
     /// Flushes stdout, and reports output and answers that were lost.
     pub fn finish(&self) -> Written {
-        let (input_failure, lost) = {
+        let (input_failure, output_failure) = {
             let mut streams = self.streams();
             streams.clear_status_line();
             if streams.relay.is_some() {
@@ -229,10 +228,6 @@ impl Console {
             }
             (streams.answers.take_failure(), streams.stdout.finish())
         };
-        let output_failure = lost.map(|lost| match lost.reason {
-            Some(reason) => format!("write error: {}", errno_text(&reason)),
-            None => "write error".to_owned(),
-        });
         let mut written = Written::All;
         for line in input_failure.into_iter().chain(output_failure) {
             self.error(line);
@@ -309,7 +304,7 @@ impl Streams {
 
     fn write_prompt(&mut self, text: &[u8]) {
         self.clear_status_line();
-        self.lost_stderr |= Stderr.write_all(text).is_err();
+        self.lost_stderr |= stderr().write_all(text).is_err();
     }
 
     fn clear_status_line(&mut self) {

@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::quote;
-use crate::streams::Stdin;
+use crate::streams::stdin;
 use crate::wording::errno_text;
 
 /// Opens a file for reading, or stdin.
@@ -17,7 +17,7 @@ use crate::wording::errno_text;
 /// If the file cannot be opened. A stdin that is closed fails when it is read.
 pub(crate) fn open(name: &OsStr, console: &Console) -> Result<Box<dyn Read>, UsageError> {
     if name == "-" {
-        return Ok(Box::new(Stdin));
+        return Ok(Box::new(stdin()));
     }
     match File::open(name) {
         Ok(file) => Ok(Box::new(file)),

@@ -27,7 +27,7 @@ use crate::console::Console;
 use crate::flags::{UsageError, choose};
 use crate::invocation::Personality;
 use crate::locale::Charset;
-use crate::streams::Stderr;
+use crate::streams::stderr;
 use crate::sys;
 use crate::wording::Tool;
 use line::ProgressLine;
@@ -95,7 +95,7 @@ impl Progress {
     fn is_wanted(self) -> bool {
         match self {
             Self::Never => false,
-            Self::Auto => Stderr.is_terminal(),
+            Self::Auto => stderr().is_terminal(),
             Self::Always => true,
         }
     }

@@ -3,13 +3,12 @@
 //! Nothing is read after the end of stdin. If stdin cannot be read, the exit status is 1.
 
 use std::ffi::CString;
-use std::io::IsTerminal;
+use std::io::{self, ErrorKind, Read};
 
 use fuc_engine::Answer;
-use rustix::io::Errno;
-use rustix::stdio;
 
-use crate::sys::{is_affirmative, received_signal, stdin_was_closed};
+use crate::streams::stdin;
+use crate::sys::{is_affirmative, received_signal};
 use crate::wording::errno_text;
 
 /// Reads the answers, and remembers that no more can be read.
@@ -17,7 +16,8 @@ use crate::wording::errno_text;
 pub(crate) struct Answers {
     /// `true` after the end of stdin, even on a terminal, on which the user could type more.
     has_ended: bool,
-    failure: Option<Unreadable>,
+    /// `true` if stdin could not be read.
+    has_failed: bool,
 }
 
 /// An answer, and how it was typed.
@@ -29,93 +29,59 @@ pub(crate) struct Reply {
 impl Reply {
     /// Returns `true` if the cursor is still behind the prompt: no terminal has shown a typed newline.
     pub(crate) fn leaves_cursor_behind_prompt(&self) -> bool {
-        !self.has_newline || !stdin_is_terminal()
+        !self.has_newline || !stdin().is_terminal()
     }
-}
-
-/// A line of stdin, up to its first NUL.
-enum Line {
-    /// With a newline at its end.
-    Whole(CString),
-    /// The end of stdin came instead of a newline.
-    Unended(CString),
-    End,
-    Unreadable(Unreadable),
-}
-
-/// The reason why stdin cannot be read.
-#[derive(Clone, Copy, Debug)]
-enum Unreadable {
-    WasClosed,
-    ReadFailed,
 }
 
 impl Answers {
     /// Reads the answer to a prompt. The end of stdin means no.
     pub(crate) fn read(&mut self) -> Reply {
-        let line = if self.has_ended {
-            Line::End
-        } else {
-            read_line()
+        let line = match self.has_ended {
+            true => Ok(Vec::new()),
+            false => read_line(),
         };
-        let has_newline = matches!(line, Line::Whole(_));
-        let answer = match line {
-            Line::Whole(line) | Line::Unended(line) if is_affirmative(&line) => Answer::Yes,
-            Line::Whole(_) | Line::Unended(_) => Answer::No,
-            Line::End => {
-                self.has_ended = true;
-                Answer::No
-            }
-            Line::Unreadable(failure) => {
-                self.has_ended = true;
-                self.failure = Some(failure);
-                Answer::No
-            }
-        };
+        self.has_failed |= line.is_err();
+        let line = line.unwrap_or_default();
+        self.has_ended |= line.is_empty();
+        let text = line.split(|byte| matches!(byte, 0 | b'\n')).next();
+        let text = CString::new(text.unwrap_or_default()).expect("BUG: a NUL before the first NUL");
         Reply {
-            answer,
-            has_newline,
+            answer: match !line.is_empty() && is_affirmative(&text) {
+                true => Answer::Yes,
+                false => Answer::No,
+            },
+            has_newline: line.ends_with(b"\n"),
         }
     }
 
     /// Returns the diagnostic for a stdin that could not be read. The second call returns `None`.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         // GNU's tools report a failed read when they close stdin, and then without a reason.
-        Some(match self.failure.take()? {
-            Unreadable::WasClosed => {
-                let reason = errno_text(&Errno::BADF.into());
-                format!("error closing file: {reason}")
-            }
-            Unreadable::ReadFailed => "error closing file".to_owned(),
+        std::mem::take(&mut self.has_failed).then(|| match stdin().open() {
+            Ok(_) => "error closing file".to_owned(),
+            Err(reason) => format!("error closing file: {}", errno_text(&reason)),
         })
     }
 }
 
-fn stdin_is_terminal() -> bool {
-    !stdin_was_closed() && stdio::stdin().is_terminal()
-}
-
+/// Returns the next line with its newline, and nothing at the end of stdin.
+///
 /// Reads byte by byte: the input after the newline belongs to the next reader of stdin, such as
 /// the next command of a script.
-fn read_line() -> Line {
-    if stdin_was_closed() {
-        return Line::Unreadable(Unreadable::WasClosed);
-    }
+fn read_line() -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     let mut byte = [0];
-    let kind: fn(CString) -> Line = loop {
-        match rustix::io::read(stdio::stdin(), &mut byte) {
-            // After an interrupt no more answers are read.
-            Err(Errno::INTR) if received_signal().is_some() => return Line::End,
-            Err(Errno::INTR) => {}
-            Ok(0) if line.is_empty() => return Line::End,
-            Ok(0) => break Line::Unended,
-            Ok(_) if byte == *b"\n" => break Line::Whole,
-            Ok(_) => line.extend(byte),
-            Err(_) => return Line::Unreadable(Unreadable::ReadFailed),
+    while !line.ends_with(b"\n") {
+        match stdin().read(&mut byte) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => {
+                // After an interrupt no more answers are read.
+                if received_signal().is_some() {
+                    return Ok(Vec::new());
+                }
+            }
+            Ok(0) => break,
+            read => line.extend(&byte[..read?]),
         }
-    };
-    let end = line.iter().position(|&byte| byte == 0);
-    line.truncate(end.unwrap_or(line.len()));
-    kind(CString::new(line).expect("BUG: a NUL before the first NUL"))
+    }
+    Ok(line)
 }

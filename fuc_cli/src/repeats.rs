@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use fuc_engine::Cause;
 
-use crate::streams::Stderr;
+use crate::streams::stderr;
 use crate::wording;
 
 /// Up to this number of failures, the user sees them all.
@@ -46,7 +46,7 @@ impl Repeats {
 
     /// Counts a failure. Returns `true` if it should not be written, because as many as are written had the same reason.
     pub(crate) fn is_surplus(&self, cause: Cause) -> bool {
-        if !*self.is_counted.get_or_init(|| Stderr.is_terminal()) {
+        if !*self.is_counted.get_or_init(|| stderr().is_terminal()) {
             return false;
         }
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,17 +3,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use crate::streams::Stdout;
+use crate::streams::stdout;
+use crate::wording::errno_text;
 
 /// The buffer is flushed when it holds this many bytes.
 const PIECE_BYTES: usize = 32 * 1024;
-
-/// The output that did not reach its destination.
-#[derive(Debug)]
-pub(crate) struct Lost {
-    /// The reason, if it is the last write that failed. As in GNU's tools, that of an earlier one is not kept.
-    pub(crate) reason: Option<io::Error>,
-}
 
 /// Collects whole lines, and remembers that a write failed.
 #[derive(Default)]
@@ -44,7 +38,9 @@ impl StdoutBuffer {
 
     /// Returns `true` if the buffer should be flushed now; on a terminal, after each line.
     pub(crate) fn is_due(&mut self) -> bool {
-        let is_terminal = *self.is_terminal.get_or_insert_with(|| Stdout.is_terminal());
+        let is_terminal = *self
+            .is_terminal
+            .get_or_insert_with(|| stdout().is_terminal());
         is_terminal || self.is_full()
     }
 
@@ -55,19 +51,22 @@ impl StdoutBuffer {
 
     /// Writes out everything that is pending.
     pub(crate) fn flush(&mut self) {
-        // The reason does not matter; see `Lost`.
-        let _ = self.flush_to(&mut Stdout);
+        // As in GNU's tools, the reason is not kept.
+        let _ = self.flush_to(&mut stdout());
     }
 
-    /// Writes out the rest. Returns `None` if all output reached its destination.
-    pub(crate) fn finish(&mut self) -> Option<Lost> {
-        let written = match self.flush_to(&mut Stdout) {
+    /// Writes out the rest. Returns a diagnostic if output did not reach its destination, with the reason if the last
+    /// write has failed.
+    pub(crate) fn finish(&mut self) -> Option<String> {
+        let written = match self.flush_to(&mut stdout()) {
             // A closed stdout cannot be closed again, which fails in GNU's tools.
-            Ok(()) if self.has_failed => Stdout.close(),
+            Ok(()) if self.has_failed => stdout().open().map(drop),
             written => written,
         };
-        let reason = written.err();
-        self.has_failed.then_some(Lost { reason })
+        self.has_failed.then(|| match written {
+            Ok(()) => "write error".to_owned(),
+            Err(reason) => format!("write error: {}", errno_text(&reason)),
+        })
     }
 
     fn flush_to(&mut self, stdout: &mut impl Write) -> io::Result<()> {
@@ -90,7 +89,6 @@ impl fmt::Debug for StdoutBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wording::errno_text;
     use std::fs::File;
 
     #[test]
@@ -103,7 +101,6 @@ mod tests {
             assert_eq!(errno_text(&failure), "No space left on device");
         }
         assert!(buffer.is_empty());
-        let lost = buffer.finish().expect("lines were lost");
-        assert!(lost.reason.is_none(), "{lost:?}");
+        assert_eq!(buffer.finish().as_deref(), Some("write error"));
     }
 }

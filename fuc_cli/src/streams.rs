@@ -5,12 +5,13 @@
 
 use std::ffi::OsStr;
 use std::io::{self, IsTerminal, Read, Write};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
 use rustix::io::Errno;
 use rustix::stdio;
 
-use crate::sys::{stderr_was_closed, stdin_was_closed, stdout_was_closed};
+use crate::sys::was_closed;
 
 /// Returns `true` if the name stands for stdin: `-`, or one of the kernel's own names.
 pub(crate) fn is_stdin(name: &OsStr) -> bool {
@@ -18,73 +19,56 @@ pub(crate) fn is_stdin(name: &OsStr) -> bool {
     name == "-" || of_kernel.map(Path::new).contains(&Path::new(name))
 }
 
-pub(crate) struct Stdin;
+/// A standard stream.
+pub(crate) struct Stream(BorrowedFd<'static>);
 
-impl Read for Stdin {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        if stdin_was_closed() {
-            return Err(Errno::BADF.into());
-        }
-        Ok(rustix::io::read(stdio::stdin(), buffer)?)
-    }
+pub(crate) fn stdin() -> Stream {
+    Stream(stdio::stdin())
 }
 
-pub(crate) struct Stdout;
-
-impl Write for Stdout {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if stdout_was_closed() {
-            return Err(Errno::BADF.into());
-        }
-        Ok(rustix::io::write(stdio::stdout(), bytes)?)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+pub(crate) fn stdout() -> Stream {
+    Stream(stdio::stdout())
 }
 
-impl Stdout {
-    pub(crate) fn is_terminal(&self) -> bool {
-        stdio::stdout().is_terminal()
-    }
+pub(crate) fn stderr() -> Stream {
+    Stream(stdio::stderr())
+}
 
-    /// Fails if stdout was closed when the process began. The stream itself stays open.
-    pub(crate) fn close(&self) -> io::Result<()> {
-        match stdout_was_closed() {
+impl Stream {
+    /// Fails if the stream was closed when the process began.
+    pub(crate) fn open(&self) -> io::Result<BorrowedFd<'static>> {
+        match was_closed(self.0) {
             true => Err(Errno::BADF.into()),
-            false => Ok(()),
+            false => Ok(self.0),
         }
     }
-}
 
-pub(crate) struct Stderr;
-
-impl Stderr {
     pub(crate) fn is_terminal(&self) -> bool {
-        !stderr_was_closed() && stdio::stderr().is_terminal()
+        self.open().is_ok_and(|stream| stream.is_terminal())
     }
 
-    /// Returns the width of the terminal in characters, or `None` if stderr is not a terminal or
-    /// does not know.
+    /// Returns the width of the terminal in characters, or `None` if the stream is not a terminal or does not know.
     pub(crate) fn columns(&self) -> Option<u16> {
-        let size = rustix::termios::tcgetwinsize(stdio::stderr()).ok()?;
+        let size = rustix::termios::tcgetwinsize(self.0).ok()?;
         Some(size.ws_col).filter(|&columns| columns > 0)
     }
 
-    /// Returns `false` if stderr is the terminal of this session, and another job is in its foreground.
+    /// Returns `false` if the stream is the terminal of this session, and another job is in its foreground.
     pub(crate) fn is_in_foreground(&self) -> bool {
-        rustix::termios::tcgetpgrp(stdio::stderr())
+        rustix::termios::tcgetpgrp(self.0)
             .map_or(true, |foreground| foreground == rustix::process::getpgrp())
     }
 }
 
-impl Write for Stderr {
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::io::read(self.open()?, buffer)?)
+    }
+}
+
+impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if stderr_was_closed() {
-            return Err(Errno::BADF.into());
-        }
-        Ok(rustix::io::write(stdio::stderr(), bytes)?)
+        Ok(rustix::io::write(self.open()?, bytes)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

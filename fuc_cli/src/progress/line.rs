@@ -12,7 +12,7 @@ use super::{DELAY, Shared, Watched};
 use crate::console::StatusLine;
 use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::locale::Charset;
-use crate::streams::Stderr;
+use crate::streams::stderr;
 use crate::wording::Tool;
 
 /// The width of the line if that of the terminal is unknown.
@@ -42,7 +42,7 @@ enum Medium {
 impl Medium {
     fn of_stderr() -> Self {
         let term = std::env::var_os("TERM").unwrap_or_default();
-        match Stderr.is_terminal() && !term.is_empty() && term != "dumb" {
+        match stderr().is_terminal() && !term.is_empty() && term != "dumb" {
             true => Self::Screen,
             false => Self::Log { due: DELAY },
         }
@@ -126,13 +126,13 @@ impl StatusLine for ProgressLine {
         if elapsed < DELAY {
             return;
         }
-        if self.medium == Medium::Screen && !Stderr.is_in_foreground() {
+        if self.medium == Medium::Screen && !stderr().is_in_foreground() {
             // The user types there, so neither is the line drawn again nor cleared.
             self.is_drawn = false;
             return;
         }
         // A character in the last column could make the terminal begin a new line.
-        let columns = usize::from(Stderr.columns().unwrap_or(DEFAULT_COLUMNS)) - 1;
+        let columns = usize::from(stderr().columns().unwrap_or(DEFAULT_COLUMNS)) - 1;
         let text = match &mut self.medium {
             Medium::Screen => format!("\r{}\x1b[K", self.text(elapsed, columns)),
             Medium::Log { due } if *due <= elapsed => {
@@ -149,7 +149,7 @@ impl StatusLine for ProgressLine {
             self.is_drawn = true;
             Cursor::StatusLine.record();
         }
-        let _ = Stderr.write_all([newline, &text].concat().as_bytes());
+        let _ = stderr().write_all([newline, &text].concat().as_bytes());
         self.shared.is_shown.store(true, Ordering::Relaxed);
     }
 
@@ -157,7 +157,7 @@ impl StatusLine for ProgressLine {
         self.is_behind_prompt = false;
         if std::mem::take(&mut self.is_drawn) {
             Cursor::Elsewhere.record();
-            let _ = Stderr.write_all(CLEAR_LINE.as_bytes());
+            let _ = stderr().write_all(CLEAR_LINE.as_bytes());
         }
     }
 

@@ -12,7 +12,7 @@ use fuc_engine::Counts;
 
 use super::text::{Moment, Totals};
 use crate::cursor::Cursor;
-use crate::streams::Stderr;
+use crate::streams::stderr;
 use crate::sys;
 use crate::wording::Tool;
 
@@ -53,7 +53,7 @@ fn write_status() {
     let mut line = ShortText::new();
     // A text that is too long is cut, and a write that fails cannot be reported.
     let _ = writeln!(line, "{}{totals}", Cursor::begin_line());
-    let _ = Stderr.write_all(&line.bytes[..line.length]);
+    let _ = stderr().write_all(&line.bytes[..line.length]);
 }
 
 /// A text on the stack.

@@ -26,7 +26,5 @@ pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, receive
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;
-pub(crate) use startup::{
-    execute, restore_sigpipe, stderr_was_closed, stdin_was_closed, stdout_was_closed,
-};
+pub(crate) use startup::{execute, restore_sigpipe, was_closed};
 pub use tables::private_tables;

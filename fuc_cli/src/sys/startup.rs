@@ -6,6 +6,7 @@
 use std::ffi::{CStr, CString, c_int};
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,9 +15,8 @@ use rustix::stdio;
 
 // These are written before `main`, when there is one thread; so Relaxed is enough.
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
-static STDIN_CLOSED: AtomicBool = AtomicBool::new(false);
-static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
-static STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
+/// Says of stdin, stdout and stderr, whose descriptors are the indices, whether they were closed.
+static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 // SAFETY: the loader calls each entry of this section once, before main, with
 // arguments that an `extern "C"` function without parameters may ignore.
@@ -25,11 +25,7 @@ static STDERR_CLOSED: AtomicBool = AtomicBool::new(false);
 static AT_START: extern "C" fn() = record_startup_state;
 
 extern "C" fn record_startup_state() {
-    for (stream, closed) in [
-        (libc::STDIN_FILENO, &STDIN_CLOSED),
-        (libc::STDOUT_FILENO, &STDOUT_CLOSED),
-        (libc::STDERR_FILENO, &STDERR_CLOSED),
-    ] {
+    for (stream, closed) in (0..).zip(&CLOSED) {
         if is_closed(stream) {
             closed.store(true, Ordering::Relaxed);
             occupy();
@@ -74,12 +70,8 @@ pub(crate) fn restore_sigpipe() {
 /// without the streams that were opened instead. Returns the reason if that is not possible.
 pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
     restore_sigpipe();
-    for (was_closed, stream) in [
-        (stdin_was_closed(), stdio::stdin()),
-        (stdout_was_closed(), stdio::stdout()),
-        (stderr_was_closed(), stdio::stderr()),
-    ] {
-        if was_closed {
+    for stream in [stdio::stdin(), stdio::stdout(), stdio::stderr()] {
+        if was_closed(stream) {
             // If the call below fails, the stream stays open.
             let _ = fcntl_setfd(stream, FdFlags::CLOEXEC);
         }
@@ -102,21 +94,7 @@ pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CStr
     Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::NOSYS)
 }
 
-/// Returns `true` if stdin was closed when the process began.
-///
-/// Something else is open in its place.
-pub(crate) fn stdin_was_closed() -> bool {
-    STDIN_CLOSED.load(Ordering::Relaxed)
-}
-
-/// Returns `true` if stdout was closed when the process began.
-///
-/// Something else is open in its place.
-pub(crate) fn stdout_was_closed() -> bool {
-    STDOUT_CLOSED.load(Ordering::Relaxed)
-}
-
-/// Returns `true` if stderr was closed when the process began.
-pub(crate) fn stderr_was_closed() -> bool {
-    STDERR_CLOSED.load(Ordering::Relaxed)
+/// Returns `true` if stdin, stdout or stderr was closed when the process began. Something else is open in its place.
+pub(crate) fn was_closed(stream: BorrowedFd<'_>) -> bool {
+    CLOSED[stream.as_raw_fd() as usize].load(Ordering::Relaxed)
 }
