@@ -36,7 +36,7 @@ use crate::launch;
 use crate::line::{self, Line};
 use crate::message::{self, Report, Text};
 use crate::network::{self, World};
-use crate::order::{Order, Rate};
+use crate::order::Order;
 use crate::peer::Peer;
 use crate::transport::{self, Local};
 
@@ -129,7 +129,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
     let (line, socket) = line::connect(world.rank(), homes);
     let cancel = interrupt::cancel_on_signals();
-    let pace = order.max_rate.map(|Rate(rate)| line.pace(rate, &cancel));
+    let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
     let print = |text: Text| match text {
         Text::Lines(lines) => console.print(&[&lines]),
@@ -154,7 +154,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
             report(summary, filter.as_ref(), reporter, console)
         };
         let mut peer = Peer::new(world.rank(), world.ranks());
-        if let Some(Rate(rate)) = order.max_rate {
+        if let Some(rate) = order.max_rate {
             peer.limit_rate(rate.per_second());
         }
         let peer = take_part(world, peer, line, &local, run, report);
@@ -214,7 +214,7 @@ fn assist(world: World) -> ExitCode {
     }
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
-    let pace = order.max_rate.map(|Rate(rate)| line.pace(rate, &cancel));
+    let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let reporter = reporter(&order, &console, &counts);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
@@ -263,7 +263,7 @@ fn prepare(order: &Order) -> Result<Option<ExcludeFilter>, Vec<u8>> {
     let console = Console::new(surroundings.program.clone(), surroundings.charset);
     // Rank 0 has made the same filter.
     order
-        .exclusions()
+        .exclusions
         .filter(&console)
         .map_err(|error| error.message)
 }

@@ -6,7 +6,7 @@
 //! file of options, lists of names and files of patterns.
 
 use std::ffi::OsString;
-use std::num::{NonZeroU64, NonZeroUsize};
+use std::num::NonZeroUsize;
 
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, Exclusions};
@@ -28,16 +28,13 @@ pub struct Order {
     pub(crate) work: Work,
     /// The operands of a removal, or the sources of a copy.
     pub(crate) operands: Vec<OsString>,
-    /// The patterns of entries that are left alone. Other ranks may not have the files that they are from.
-    pub(crate) patterns: Vec<OsString>,
-    /// The rules of `.gitignore` files hold, too.
-    pub(crate) reads_gitignore: bool,
-    #[serde(with = "VerbosityForm")]
+    /// The entries that are left alone, without files of patterns: other ranks may not have these.
+    pub(crate) exclusions: Exclusions,
     pub(crate) verbosity: Verbosity,
     /// Each failure is written. Otherwise, each rank counts equal ones after the first.
     pub(crate) all_failures: bool,
     /// The most entries or bytes per second of all ranks together.
-    pub(crate) max_rate: Option<Rate>,
+    pub(crate) max_rate: Option<MaxRate>,
     /// The choice of the ranks that keep hard links.
     pub(crate) links: Links,
     pub(crate) surroundings: Surroundings,
@@ -58,7 +55,6 @@ pub(crate) struct Surroundings {
     /// The name of the command, for its messages.
     pub(crate) program: Vec<u8>,
     /// The charset in which names are shown.
-    #[serde(with = "CharsetForm")]
     pub(crate) charset: Charset,
     /// The directory in which relative operands are looked up.
     pub(crate) directory: OsString,
@@ -78,7 +74,6 @@ impl Order {
         verbosity: Verbosity,
         console: &Console,
     ) -> Result<Self, UsageError> {
-        let exclusions = filter.map_or_else(Exclusions::default, ExcludeFilter::exclusions);
         Ok(Self {
             links: match &work {
                 Work::Removal(_) => Links::default(),
@@ -86,8 +81,7 @@ impl Order {
             },
             work,
             operands,
-            patterns: exclusions.patterns().map(OsString::from).collect(),
-            reads_gitignore: exclusions.reads_gitignore(),
+            exclusions: filter.map(ExcludeFilter::exclusions).unwrap_or_default(),
             verbosity,
             all_failures: false,
             max_rate: None,
@@ -100,24 +94,9 @@ impl Order {
     pub fn with(self, all_failures: bool, max_rate: Option<MaxRate>) -> Self {
         Self {
             all_failures,
-            max_rate: max_rate.map(Rate),
+            max_rate,
             ..self
         }
-    }
-
-    /// Returns the entries that are left alone.
-    pub(crate) fn exclusions(&self) -> Exclusions {
-        let mut exclusions = Exclusions::default();
-        for pattern in &self.patterns {
-            exclusions.add_read_pattern(pattern.clone());
-        }
-        if self.reads_gitignore {
-            exclusions.add_gitignore();
-        }
-        if matches!(&self.work, Work::Copy(options, _) if options.delete.is_some()) {
-            exclusions.stop_at_unread();
-        }
-        exclusions
     }
 
     /// Returns whether anything is changed. Rank 0 makes a dry run, and the others wait.
@@ -171,53 +150,27 @@ impl Surroundings {
     }
 }
 
-/// A rate in an order.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Rate(#[serde(with = "RateForm")] pub(crate) MaxRate);
-
-/// The form of a rate in an order.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "MaxRate")]
-enum RateForm {
-    Entries(NonZeroU64),
-    Bytes(NonZeroU64),
-}
-
-/// The form of a charset in an order.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Charset")]
-enum CharsetForm {
-    Utf8,
-    Ascii,
-}
-
-/// The form of a verbosity in an order.
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Verbosity")]
-enum VerbosityForm {
-    Quiet,
-    Verbose,
-    Debug,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::message::tests::assert_travels;
     use fuc_engine::{Backup, Dereference, LinkKind, Preserve, Replace};
+    use std::num::NonZeroU64;
     use std::os::unix::ffi::OsStringExt;
     use std::path::PathBuf;
 
     #[test]
     fn an_order_is_read_as_it_was_written() {
+        let mut exclusions = Exclusions::default();
+        exclusions.add_pattern("*.o".as_ref());
+        exclusions.add_gitignore();
         let order = Order {
             work: Work::Removal(Box::default()),
             operands: vec!["a".into(), OsString::from_vec(b"\xff\n".to_vec())],
-            patterns: vec!["*.o".into()],
-            reads_gitignore: true,
+            exclusions,
             verbosity: Verbosity::Debug,
             all_failures: true,
-            max_rate: NonZeroU64::new(7).map(|rate| Rate(MaxRate::Bytes(rate))),
+            max_rate: NonZeroU64::new(7).map(MaxRate::Bytes),
             links: Links::default(),
             surroundings: Surroundings {
                 program: b"rmz-mpi".to_vec(),

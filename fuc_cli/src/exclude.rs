@@ -41,6 +41,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The exclusions that the user asks for, in the order of the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 pub struct Exclusions {
     sources: Vec<Source>,
     reads_gitignore: bool,
@@ -48,6 +49,7 @@ pub struct Exclusions {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 enum Source {
     /// The value of `--exclude`.
     Pattern(OsString),
@@ -61,11 +63,6 @@ impl Exclusions {
     /// Adds the value of `--exclude`.
     pub fn add_pattern(&mut self, pattern: &OsStr) {
         self.sources.push(Source::Pattern(pattern.to_owned()));
-    }
-
-    /// Adds a pattern that another process has read: one of [`patterns`](Self::patterns).
-    pub fn add_read_pattern(&mut self, pattern: OsString) {
-        self.sources.push(Source::Read(pattern));
     }
 
     /// Adds the value of `--exclude-from`.
@@ -86,24 +83,8 @@ impl Exclusions {
     /// Returns `true` if patterns are read from stdin, which then cannot hold answers to prompts.
     #[must_use]
     pub fn reads_stdin(&self) -> bool {
-        self.sources.iter().any(|source| match source {
-            Source::Pattern(_) | Source::Read(_) => false,
-            Source::File(file) => streams::is_stdin(file),
-        })
-    }
-
-    /// Returns the patterns that need no file, in order.
-    pub fn patterns(&self) -> impl Iterator<Item = &OsStr> {
-        self.sources.iter().filter_map(|source| match source {
-            Source::Pattern(pattern) | Source::Read(pattern) => Some(&**pattern),
-            Source::File(_) => None,
-        })
-    }
-
-    /// Returns `true` if the `.gitignore` files of all directories are read.
-    #[must_use]
-    pub fn reads_gitignore(&self) -> bool {
-        self.reads_gitignore
+        let mut sources = self.sources.iter();
+        sources.any(|source| matches!(source, Source::File(file) if streams::is_stdin(file)))
     }
 
     fn read(&self, console: &Console) -> Result<Vec<Parsed>, UsageError> {
@@ -495,11 +476,7 @@ mod tests {
         let mut exclusions = Exclusions::default();
         exclusions.add_file(file.as_os_str());
         let filter = exclusions.filter(console).unwrap().unwrap();
-        let mut again = Exclusions::default();
-        for pattern in filter.exclusions().patterns() {
-            again.add_read_pattern(pattern.to_owned());
-        }
-        let again = again.filter(console).unwrap().unwrap();
+        let again = filter.exclusions().filter(console).unwrap().unwrap();
         assert_eq!(again.shared.patterns, filter.shared.patterns);
         assert!(excludes_operand(&again, OsStr::new("{a,b}\r")));
     }

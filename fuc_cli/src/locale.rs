@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// How bytes of text map to characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 pub enum Charset {
     /// The locale's codeset is UTF-8.
     Utf8,

@@ -17,6 +17,7 @@ const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The most that a run may do in a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 pub enum MaxRate {
     /// Entries of directories.
     Entries(NonZeroU64),

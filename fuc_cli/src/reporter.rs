@@ -19,6 +19,7 @@ use crate::wording::{self, Tool};
 
 /// The amount of detail in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 pub enum Verbosity {
     /// Failures are reported.
     Quiet,
