@@ -4,19 +4,18 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 
 use fuc_cli::console::Console;
-use fuc_cli::reporter::Reporter;
 use fuc_cli::wording;
-use fuc_engine::{Answer, Cancel, Cause, Counts, Error, Event, Observer, Question};
+use fuc_engine::{Cancel, Cause, Counts};
 
 /// The number of failures after which the job ends, if no entry was finished between them.
 const ENOUGH: u64 = 64;
 
-/// The observer of a rank, which cancels its run when the dest is full.
+/// Cancels the run of a rank when the dest is full.
 #[derive(Debug)]
 pub(crate) struct FullWatch<'a> {
-    reporter: &'a Reporter<'a>,
     console: &'a Console,
     cancel: &'a Cancel,
+    counts: &'a Counts,
     row: Mutex<Row>,
 }
 
@@ -29,39 +28,18 @@ struct Row {
 }
 
 impl<'a> FullWatch<'a> {
-    /// Makes the observer of a run, whose failures `reporter` writes to `console`.
-    pub(crate) fn new(
-        reporter: &'a Reporter<'a>,
-        console: &'a Console,
-        cancel: &'a Cancel,
-    ) -> Self {
+    /// Watches the run that `cancel` stops, and that keeps `counts` up to date.
+    pub(crate) fn new(console: &'a Console, cancel: &'a Cancel, counts: &'a Counts) -> Self {
         Self {
-            reporter,
             console,
             cancel,
+            counts,
             row: Mutex::default(),
         }
     }
 
-    /// Notes that there was no room. Returns `true` once, at the end of a row.
-    fn ends_row(&self) -> bool {
-        let entries = self.counts().map_or(0, Counts::entries);
-        let mut row = self.row.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries != row.entries {
-            *row = Row {
-                failures: 0,
-                entries,
-            };
-        }
-        row.failures += 1;
-        row.failures == ENOUGH
-    }
-}
-
-impl Observer for FullWatch<'_> {
-    fn failed(&self, error: Error) {
-        let cause = error.cause();
-        self.reporter.failed(error);
+    /// Notes a failure that was reported.
+    pub(crate) fn note(&self, cause: Cause) {
         if let Cause::Failed(_, errno) = cause
             && matches!(
                 errno.kind(),
@@ -76,23 +54,17 @@ impl Observer for FullWatch<'_> {
         }
     }
 
-    fn warned(&self, warning: Error) {
-        self.reporter.warned(warning);
-    }
-
-    fn wants_events(&self) -> bool {
-        self.reporter.wants_events()
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        self.reporter.on_event(event);
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        self.reporter.counts()
-    }
-
-    fn confirm(&self, question: Question<'_>) -> Answer {
-        self.reporter.confirm(question)
+    /// Notes that there was no room. Returns `true` once, at the end of a row.
+    fn ends_row(&self) -> bool {
+        let entries = self.counts.entries();
+        let mut row = self.row.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries != row.entries {
+            *row = Row {
+                failures: 0,
+                entries,
+            };
+        }
+        row.failures += 1;
+        row.failures == ENOUGH
     }
 }

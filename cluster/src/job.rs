@@ -34,7 +34,7 @@ use crate::full::FullWatch;
 use crate::homes::Homes;
 use crate::launch;
 use crate::line::{self, Line};
-use crate::message::{self, Report, Text};
+use crate::message::{self, Report};
 use crate::network::{self, World};
 use crate::order::Order;
 use crate::peer::Peer;
@@ -131,10 +131,6 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let cancel = interrupt::cancel_on_signals();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
-    let print = |text: Text| match text {
-        Text::Lines(lines) => console.print(&[&lines]),
-        Text::Diagnostics(lines) => console.write_stderr(&lines),
-    };
     let counts = watch.as_ref().map(|watch| Arc::clone(watch.counts()));
     let counts = counts.unwrap_or_default();
     let local = Local {
@@ -142,13 +138,12 @@ pub fn lead(job: Job<'_>) -> Outcome {
         cancel: &cancel,
         counts: &counts,
         pace: pace.as_ref(),
-        print: &print,
+        console,
     };
     let mut total = Report::default();
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
-        let watch = FullWatch::new(reporter, console, &cancel);
-        let run = |line: &Line| engine.run(Part::Leader, &watch, line);
+        let run = |line: &Line| engine.run(Part::Leader, reporter, line);
         let report = |mut summary: Summary| {
             summary.failures += unread_names;
             report(summary, filter.as_ref(), reporter, console)
@@ -163,7 +158,11 @@ pub fn lead(job: Job<'_>) -> Outcome {
         total.summary
     };
     let execution = order.execution();
-    let reporter = reporter(&order, console, &counts).in_execution(execution);
+    let full = FullWatch::new(console, &cancel, &counts);
+    let note = |cause| full.note(cause);
+    let reporter = reporter(&order, console, &counts)
+        .in_execution(execution)
+        .passing_failures_to(&note);
     // A look-ahead would not keep to the rate.
     let look_ahead = order.max_rate.is_none().then(|| {
         let count = |cancel, counts: &_| {
@@ -215,12 +214,13 @@ fn assist(world: World) -> ExitCode {
     let cancel = interrupt::cancel_on_signals();
     let counts = Arc::default();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
-    let reporter = reporter(&order, &console, &counts);
+    let full = FullWatch::new(&console, &cancel, &counts);
+    let note = |cause| full.note(cause);
+    let reporter = reporter(&order, &console, &counts).passing_failures_to(&note);
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
             let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
-            let watch = FullWatch::new(&reporter, &console, &cancel);
-            engine.run(Part::Assistant, &watch, line)
+            engine.run(Part::Assistant, &reporter, line)
         }
         Err(_) => {
             line.wait_for_end();
@@ -241,7 +241,7 @@ fn assist(world: World) -> ExitCode {
         cancel: &cancel,
         counts: &counts,
         pace: pace.as_ref(),
-        print: &|_| unreachable!("BUG: output was sent to another rank than 0"),
+        console: &console,
     };
     let peer = Peer::new(world.rank(), world.ranks());
     let peer = take_part(world, peer, line, &local, run, report);

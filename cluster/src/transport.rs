@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::RecvTimeoutError;
+use fuc_cli::console::Console;
 use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
@@ -41,8 +42,8 @@ pub(crate) struct Local<'a> {
     pub(crate) counts: &'a Counts,
     /// The permits of the workers, if the rate is limited.
     pub(crate) pace: Option<&'a Pace>,
-    /// Prints the output of another rank, on rank 0.
-    pub(crate) print: &'a dyn Fn(Text),
+    /// Prints the output of other ranks, on rank 0.
+    pub(crate) console: &'a Console,
 }
 
 impl Local<'_> {
@@ -54,7 +55,8 @@ impl Local<'_> {
                     // An engine that has ended needs no message.
                     let _ = self.socket.incoming.send(message);
                 }
-                Action::Print(text) => (self.print)(text),
+                Action::Print(Text::Lines(lines)) => self.console.print(&[&lines]),
+                Action::Print(Text::Diagnostics(lines)) => self.console.write_stderr(&lines),
                 Action::Count(Progress {
                     entries,
                     bytes,
@@ -171,6 +173,8 @@ mod tests {
     use crate::homes::{Homes, Links};
     use crate::line;
     use crate::message::Outgoing;
+    use crate::relay::Relay;
+    use fuc_cli::locale::Charset;
     use std::collections::VecDeque;
     use std::sync::Arc;
 
@@ -212,13 +216,15 @@ mod tests {
         let (line, socket) = line::connect(0, homes);
         line.send(Outgoing::End);
         let counts = Arc::<Counts>::default();
-        let printed = std::cell::RefCell::new(Vec::new());
+        let (send, printed) = crossbeam_channel::unbounded();
+        let relay = Box::new(Relay(send));
+        let console = &Console::relayed(Vec::new(), Charset::Ascii, relay);
         let local = Local {
             socket: &socket,
             cancel: &Cancel::new(),
             counts: &counts,
             pace: None,
-            print: &|text| printed.borrow_mut().push(text),
+            console,
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
         assert_eq!(peer.outcome(), Some(false));
@@ -226,7 +232,8 @@ mod tests {
             (counts.entries(), counts.bytes(), counts.work()),
             (10, 14, 12)
         );
-        assert_eq!(*printed.borrow(), [lines]);
+        let _ = console.finish();
+        assert!(matches!(printed.try_recv(), Ok(Outgoing::Text(text)) if text == lines));
     }
 
     /// A network on which the other rank answers only when this one has freed its messages.
@@ -275,7 +282,7 @@ mod tests {
             cancel: &Cancel::new(),
             counts: &Counts::default(),
             pace: None,
-            print: &|_| unreachable!("BUG: nothing was printed"),
+            console: &Console::new(Vec::new(), Charset::Ascii),
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
         assert_eq!(peer.outcome(), Some(false));

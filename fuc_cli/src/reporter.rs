@@ -45,7 +45,6 @@ impl Verbosity {
 }
 
 /// Shows the user what the engine reports.
-#[derive(Debug)]
 pub struct Reporter<'a> {
     console: &'a Console,
     tool: Tool,
@@ -55,8 +54,8 @@ pub struct Reporter<'a> {
     is_strict: bool,
     /// Failures that may be counted instead of written. Without it, each one is written.
     repeats: Option<Repeats>,
-    /// Returns what a user may do about a failure.
-    hint: fn(Cause) -> Option<&'static str>,
+    /// Is called after each failure was reported.
+    after_failure: &'a (dyn Fn(Cause) + Sync),
     /// The counts of the run, if the user can see them.
     counts: Option<Arc<Counts>>,
 }
@@ -72,7 +71,7 @@ impl<'a> Reporter<'a> {
             execution: Execution::Real,
             is_strict: false,
             repeats: None,
-            hint: |_| None,
+            after_failure: &|_| {},
             counts: None,
         }
     }
@@ -83,10 +82,13 @@ impl<'a> Reporter<'a> {
         Self { execution, ..self }
     }
 
-    /// Lets a user at a terminal see hints at the end of the run, each of them once.
+    /// Calls `after_failure` with the cause of each failure, after it was reported.
     #[must_use]
-    pub fn hinting(self, hint: fn(Cause) -> Option<&'static str>) -> Self {
-        Self { hint, ..self }
+    pub fn passing_failures_to(self, after_failure: &'a (dyn Fn(Cause) + Sync)) -> Self {
+        Self {
+            after_failure,
+            ..self
+        }
     }
 
     /// Lets the run keep these counts up to date, without showing them.
@@ -207,9 +209,7 @@ impl Observer for Reporter<'_> {
         if !is_counted {
             self.report(&error);
         }
-        if let Some(hint) = (self.hint)(error.cause()) {
-            self.console.advise(hint.into());
-        }
+        (self.after_failure)(error.cause());
     }
 
     /// Shows a warning in the same way; its words say that it is one.

@@ -144,10 +144,13 @@ fn remove(
         removal = removal.filtered_by(filter);
     }
     let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
-    let reporter = match options.personality {
-        Personality::Extended if !removal_unlocks => reporter.hinting(hint),
-        _ => reporter,
+    let gives_hints = options.personality == Personality::Extended && !removal_unlocks;
+    let advise = |cause| {
+        if let Some(hint) = hint(cause).filter(|_| gives_hints) {
+            console.advise(hint.into());
+        }
     };
+    let reporter = reporter.passing_failures_to(&advise);
     let summary = match operands {
         Operands::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
