@@ -16,11 +16,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use fuc_cli::command::{self, Command, Outcome};
+use fuc_cli::command::{self, Command};
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::interrupt;
 use fuc_cli::invocation::Invocation;
+use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::{self, LookAhead, Watch};
 use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
@@ -76,7 +77,7 @@ pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
 
 fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -> ExitCode {
     // Other ranks wait for this process, so no other program may take its place.
-    let invocation = Invocation::of_this_process(command.name, command.strict_name);
+    let invocation = Invocation::of_this_process(command.name, command.tool);
     let status = command.run_here(&invocation);
     if !HAS_ORDERED.load(Ordering::Relaxed) {
         let status_byte = u8::from(status != ExitCode::SUCCESS);

@@ -8,13 +8,15 @@
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
 
+use fuc_cli::common::CommonOptions;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, Exclusions};
 use fuc_cli::flags::UsageError;
 use fuc_cli::locale::Charset;
 use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
-use fuc_cli::wording::{self, Tool};
+use fuc_cli::tool::Tool;
+use fuc_cli::wording;
 use fuc_engine::{CopyOp, Dest, Execution, RemoveOp};
 use rustix::fs::Mode;
 use rustix::process::umask;
@@ -71,7 +73,7 @@ impl Order {
         work: Work,
         operands: Vec<OsString>,
         filter: Option<&ExcludeFilter>,
-        verbosity: Verbosity,
+        common: &CommonOptions,
         console: &Console,
     ) -> Result<Self, UsageError> {
         Ok(Self {
@@ -82,21 +84,11 @@ impl Order {
             work,
             operands,
             exclusions: filter.map(ExcludeFilter::exclusions).unwrap_or_default(),
-            verbosity,
-            all_failures: false,
-            max_rate: None,
+            verbosity: common.verbosity,
+            all_failures: common.all_failures,
+            max_rate: common.max_rate,
             surroundings: Surroundings::of_this_process(console)?,
         })
-    }
-
-    /// Sets whether each failure is written, and limits the speed of all ranks together.
-    #[must_use]
-    pub fn with(self, all_failures: bool, max_rate: Option<MaxRate>) -> Self {
-        Self {
-            all_failures,
-            max_rate,
-            ..self
-        }
     }
 
     /// Returns whether anything is changed. Rank 0 makes a dry run, and the others wait.

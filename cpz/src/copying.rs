@@ -2,16 +2,16 @@
 
 use std::ffi::OsString;
 
-use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
+use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::LookAhead;
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::threads;
-use fuc_cli::wording::Tool;
+use fuc_cli::tool::Tool;
 
 use cpz::options::Options;
 use cpz::request::Request;
@@ -22,7 +22,7 @@ pub(crate) fn execute(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let (stats, execution) = (options.stats, options.engine.execution);
+    let (stats, execution) = (options.common.stats, options.engine.execution);
     match Request::new(options, operands, console) {
         Ok(request) => Ok(copy(request, console)),
         Err(error) => stats.end_prevented(error, execution, console),
@@ -39,7 +39,10 @@ fn copy(request: Request, console: &Console) -> Outcome {
     } = request;
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
-    let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
+    let limiter = options
+        .common
+        .max_rate
+        .map(|rate| Limiter::new(rate, &cancel));
     let mut copy = (options.engine.clone())
         .cancelled_by(cancel)
         .private_tables(threads::private_tables());
@@ -58,7 +61,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
         };
         Box::new(count) as LookAhead<'_>
     });
-    let mut summary = Reporter::new(console, Tool::Copy, options.verbosity)
+    let mut summary = Reporter::new(console, Tool::Copy, options.common.verbosity)
         .in_execution(execution)
         .run(
             request.watch,
@@ -85,7 +88,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
         began: request.began,
         shares: &[],
     };
-    options.stats.show(&run, console);
+    options.common.stats.show(&run, console);
     match Outcome::of(summary, Tool::Copy, execution) {
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,

@@ -1,9 +1,7 @@
 //! The flags of cpz, one row each, in the order in which cp lists them for an ambiguous prefix.
 
+use fuc_cli::common::{self, CommonFlag};
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
-use fuc_cli::progress;
-use fuc_cli::reporter::PLAN;
-use fuc_cli::stats;
 
 use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
@@ -14,6 +12,7 @@ use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
     reason = "the help of each flag in the table describes it"
 )]
 pub enum Id {
+    Common(CommonFlag),
     Backup,
     BackupSimply,
     Archive,
@@ -25,14 +24,12 @@ pub enum Id {
     DeleteExcluded,
     Dereference,
     DereferenceOperands,
-    Files0From,
     Force,
     Fsync,
     HardLink,
     Interactive,
     KeepDirectorySymlink,
     NoClobber,
-    NoConfig,
     KeepLinks,
     PreserveDefault,
     NoDereference,
@@ -52,16 +49,11 @@ pub enum Id {
     StripTrailingSlashes,
     Suffix,
     TargetDirectory,
-    Progress,
-    Stats,
     Threads,
     MaxDelete,
-    MaxRate,
     Update,
     Verbose,
     Verify,
-    Exclude,
-    ExcludeFrom,
     Gitignore,
     DryRun,
 }
@@ -308,13 +300,7 @@ pub const TABLE: Table<Id> = Table {
             "drop what was copied from the page cache, and\n\
              wait for the disk",
         ),
-        Flag::extension(
-            Id::Progress,
-            "progress",
-            "show progress on stderr: always, never, or auto\n\
-             (the default: only at a terminal)",
-        )
-        .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
+        common::progress_flag(Id::Common(CommonFlag::Progress)),
         Flag::extension(
             Id::Resume,
             "resume",
@@ -339,15 +325,9 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(Id::MaxDelete, "max-delete", "delete at most N entries")
             .required("N", Accepts::Text)
             .not_in_config(),
+        common::threads_flag(Id::Threads),
         Flag::extension(
-            Id::Threads,
-            "threads",
-            "use at most N threads (default: chosen\n\
-             automatically)",
-        )
-        .required("N", Accepts::Text),
-        Flag::extension(
-            Id::MaxRate,
+            Id::Common(CommonFlag::MaxRate),
             "max-rate",
             "copy at most N entries per second, or, with a unit\n\
              as in 200M, so many bytes",
@@ -360,13 +340,13 @@ pub const TABLE: Table<Id> = Table {
              report files that differ",
         ),
         Flag::extension(
-            Id::NoConfig,
+            Id::Common(CommonFlag::NoConfig),
             "no-config",
             "do not read the options in the file CPZ_CONFIG",
         )
         .not_in_config(),
         Flag::extension(
-            Id::Files0From,
+            Id::Common(CommonFlag::Files0From),
             "files0-from",
             "copy the SOURCEs whose names are in the file F,\n\
              with a NUL after each; with F -, in stdin",
@@ -374,40 +354,25 @@ pub const TABLE: Table<Id> = Table {
         .required("F", Accepts::File)
         .not_in_config(),
         Flag::extension(
-            Id::Exclude,
+            Id::Common(CommonFlag::Exclude),
             "exclude",
             "leave alone what GLOB matches, in gitignore's\n\
              syntax, relative to each SOURCE; '!' includes",
         )
         .required("GLOB", Accepts::Text),
-        Flag::extension(
-            Id::ExcludeFrom,
-            "exclude-from",
-            "read such patterns from FILE, or from stdin if it\n\
-             is '-', one per line",
-        )
-        .required("FILE", Accepts::File),
+        common::exclude_from_flag(Id::Common(CommonFlag::ExcludeFrom)),
         Flag::extension(
             Id::Gitignore,
             "gitignore",
             "leave alone what the .gitignore files in each\n\
              SOURCE exclude",
         ),
-        Flag::extension(
+        common::dry_run_flag(
             Id::DryRun,
-            "dry-run",
             "copy nothing; print what would be copied and how\n\
              much, or with 'total' only how much",
-        )
-        .optional("total", Accepts::OneOf(&words(&PLAN)))
-        .not_in_config(),
-        Flag::extension(
-            Id::Stats,
-            "stats",
-            "show totals at the end: text (on stderr; the\n\
-             default) or json (a line on stdout)",
-        )
-        .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
+        ),
+        common::stats_flag(Id::Common(CommonFlag::Stats)),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,

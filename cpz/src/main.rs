@@ -4,9 +4,10 @@
 
 use std::process::ExitCode;
 
-use fuc_cli::command::{Command, FileHint};
-use fuc_cli::config::Config;
+use fuc_cli::command::Command;
+use fuc_cli::common::CommonFlag;
 use fuc_cli::memory::Allocator;
+use fuc_cli::tool::Tool;
 
 use cpz::{flags, options};
 
@@ -18,16 +19,12 @@ static ALLOCATOR: Allocator = Allocator;
 fn main() -> ExitCode {
     let command = Command {
         name: "cpz",
-        strict_name: "cp",
+        tool: Tool::Copy,
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
-        config: Config {
-            variable: "CPZ_CONFIG",
-            skipped_by: flags::Id::NoConfig,
-        },
-        file_hint: FileHint::Omitted,
+        no_config: flags::Id::Common(CommonFlag::NoConfig),
         resolve: options::resolve,
-        check: options::check,
+        common: |options| &options.common,
         execute: copying::execute,
     };
     command.run()

@@ -5,18 +5,15 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
+use fuc_cli::common::CommonOptions;
 use fuc_cli::console::Console;
-use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose, number};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
-use fuc_cli::name_list::ListFile;
-use fuc_cli::progress::Progress;
 use fuc_cli::quote;
-use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
-use fuc_cli::stats::Stats;
 use fuc_cli::threads;
+use fuc_cli::tool::Tool;
 use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
 
 use crate::flags::Id;
@@ -52,24 +49,15 @@ pub struct Options {
     pub(crate) last_operand: LastOperand,
     /// The value of `--max-delete`.
     pub(crate) max_delete: Option<u64>,
-    /// The amount of detail in the report.
-    pub verbosity: Verbosity,
-    /// The file of `--files0-from`, which holds the names of the sources.
-    pub(crate) list: Option<ListFile>,
-    pub(crate) exclusions: Exclusions,
-    /// The form of the totals at the end.
-    pub stats: Stats,
-    /// The most entries or bytes per second, if there is a limit.
-    pub max_rate: Option<MaxRate>,
-    /// The value of `--progress`, if it was given.
-    pub(crate) progress: Option<Progress>,
-    pub(crate) personality: Personality,
+    /// The options that both commands have.
+    pub common: CommonOptions,
 }
 
 impl Options {
     fn new(personality: Personality) -> Self {
         let mut engine = CopyOp::new();
         engine.recursive = personality.is_recursive_by_default();
+        engine.threads = threads::from_environment(Tool::Copy);
         engine.closes_empty_files = personality == Personality::Strict;
         Self {
             engine,
@@ -81,13 +69,7 @@ impl Options {
             target_directory: None,
             last_operand: LastOperand::MayBeDirectory,
             max_delete: None,
-            verbosity: Verbosity::Quiet,
-            list: None,
-            exclusions: Exclusions::default(),
-            stats: Stats::Hidden,
-            max_rate: None,
-            progress: None,
-            personality,
+            common: CommonOptions::new(personality),
         }
     }
 
@@ -144,7 +126,7 @@ impl Options {
         ])?;
         if let Some(deletion) = &mut self.engine.delete {
             deletion.most = self.max_delete;
-            self.exclusions.stop_at_unread();
+            self.common.exclusions.stop_at_unread();
         }
         Ok(())
     }
@@ -153,7 +135,7 @@ impl Options {
     pub fn command_to_resume(&self, dest: &Dest, console: &Console) -> Option<Vec<u8>> {
         let mut rules = self.rules.clone();
         rules.resume = true;
-        let suits = self.personality == Personality::Extended
+        let suits = self.common.personality == Personality::Extended
             && self.engine.execution == Execution::Real
             && self.engine.preserve.timestamps
             && self.engine.as_links.is_none()
@@ -258,18 +240,15 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                 options.engine.sparse = choose("--sparse", value(), &SPARSE, charset)?;
             }
             Id::Recursive => options.engine.recursive = true,
-            Id::Verbose if options.verbosity == Verbosity::Debug => {}
-            Id::Verbose => options.verbosity = Verbosity::Verbose,
+            Id::Verbose => {
+                options.common.verbosity = options.common.verbosity.max(Verbosity::Verbose)
+            }
             Id::DryRun => {
                 options.engine.execution = Execution::DryRun;
-                let least = Verbosity::of_dry_run(flag.value.as_deref(), charset)?;
-                options.verbosity = options.verbosity.max(least);
+                options.common.show_plan(flag.value.as_deref(), charset)?;
             }
             Id::Verify => options.engine.verify = true,
-            Id::Debug => options.verbosity = Verbosity::Debug,
-            Id::Files0From => options.list = Some(ListFile::new(value())),
-            // This flag only leaves a file out, which comes before the flags are resolved.
-            Id::NoConfig => {}
+            Id::Debug => options.common.verbosity = Verbosity::Debug,
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,
             Id::TargetDirectory => {
                 let directory = Some(value().into());
@@ -278,18 +257,14 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                 }
                 options.target_directory = directory;
             }
-            Id::Progress => {
-                let progress = Progress::parse(flag.value.as_deref(), charset)?;
-                options.progress = Some(progress);
+            Id::Common(common) => {
+                let value = flag.value.as_deref();
+                options.common.apply(common, value, charset)?;
             }
-            Id::Stats => options.stats = Stats::parse(flag.value.as_deref(), charset)?,
             Id::Threads => {
                 options.engine.threads = Some(threads::parse(value(), charset)?);
             }
-            Id::MaxRate => options.max_rate = Some(MaxRate::parse(value(), charset)?),
-            Id::Exclude => options.exclusions.add_pattern(value()),
-            Id::ExcludeFrom => options.exclusions.add_file(value()),
-            Id::Gitignore => options.exclusions.add_gitignore(),
+            Id::Gitignore => options.common.exclusions.add_gitignore(),
         }
     }
     options.engine.dereference = dereference.unwrap_or_else(|| options.default_dereference());
@@ -305,12 +280,4 @@ fn most_deletions(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
         let quoted = quote::locale(value, charset);
         UsageError::plain(format!("invalid number of deletions: {quoted}"))
     })
-}
-
-/// Reads the files of patterns, and checks all patterns.
-///
-/// # Errors
-/// If a file cannot be read, or a pattern can match nothing.
-pub fn check(options: &Options, console: &Console) -> Result<(), UsageError> {
-    options.exclusions.filter(console).map(drop)
 }

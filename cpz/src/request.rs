@@ -4,15 +4,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::time::Instant;
 
-use fuc_cli::command::Context;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::name_list::Names;
 use fuc_cli::progress::Watch;
-use fuc_cli::stdin;
-use fuc_cli::threads;
-use fuc_cli::wording::Tool;
+use fuc_cli::tool::Tool;
 use fuc_engine::Dest;
 
 use crate::options::Options;
@@ -49,20 +46,15 @@ impl Request {
     ) -> Result<Self, UsageError> {
         options.finish(console.charset())?;
         options.preserve.check_context()?;
-        let context = Context {
-            personality: options.personality,
-            console,
-        };
-        let watch = Watch::begin(options.progress, "CPZ_PROGRESS", Tool::Copy, context)?;
         let began = Instant::now();
         let prompts = options.engine.rules.ask.then_some("-i");
-        stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
-        let list = options.list.take();
+        let watch = options.common.begin(Tool::Copy, prompts, console)?;
+        let list = options.common.list.take();
         let dest = match &list {
             Some(_) => target::dest_of_list(&options, &mut operands, console)?,
             None => target::take_dest(&options, &mut operands, console)?,
         };
-        let filter = options.exclusions.filter(console)?;
+        let filter = options.common.exclusions.filter(console)?;
         let mut listed = list.map(|list| list.open(console)).transpose()?;
         // As in cp, trailing slashes stay if the dest is an exact path.
         let strips_slashes = options.strips_slashes && matches!(dest, Dest::Into(_));
@@ -72,8 +64,6 @@ impl Request {
             false => name,
         });
         let sources = taken_operands(filter.as_ref(), names, console)?;
-        let threads = options.engine.threads;
-        options.engine.threads = threads.or_else(|| threads::from_environment("CPZ_THREADS"));
         Ok(Self {
             sources,
             options,

@@ -149,7 +149,7 @@ mod tests {
             console,
         };
         let options = crate::options::resolve(&scan.matched, context).unwrap();
-        assert_eq!(options.verbosity, Verbosity::Quiet);
+        assert_eq!(options.common.verbosity, Verbosity::Quiet);
 
         let bare = |path: PathBuf| path.display().to_string().replace(&base, "@").into();
         match take_dest(&options, &mut scan.operands, console) {

@@ -17,17 +17,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use fuc_engine::{Execution, Summary};
-
+use crate::common::CommonOptions;
 use crate::config::Config;
 use crate::console::{Console, Written};
 use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
+use crate::outcome::Outcome;
 use crate::preload;
 use crate::quote;
-use crate::repeats::FEW_FAILURES;
 use crate::sys;
-use crate::wording::{self, Tool};
+use crate::tool::Tool;
 
 /// A command, the same for each of its runs.
 ///
@@ -36,32 +35,20 @@ use crate::wording::{self, Tool};
 pub struct Command<I: 'static, O> {
     /// The command's own name.
     pub name: &'static str,
-    /// The name under which the command behaves strictly as GNU's tool.
-    pub strict_name: &'static str,
+    /// The tool that the command replaces. Under its name, the command behaves strictly as it does.
+    pub tool: Tool,
     /// The version that `--version` prints.
     pub version: &'static str,
     /// The command's flags.
     pub table: Table<I>,
-    /// The file of the user's own default options.
-    pub config: Config<I>,
-    /// The hint of usage errors about an option that is also the name of a file.
-    pub file_hint: FileHint,
+    /// The flag that leaves out the file of the user's own default options.
+    pub no_config: I,
     /// Turns the flags, in order, into options. It makes no system call; `execute` does.
     pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
-    /// Checks the values that only `execute` looks into, such as patterns. It is called for each line of the user's
-    /// file, so that an error can name the line.
-    pub check: fn(&O, &Console) -> Result<(), UsageError>,
+    /// Returns the options that all commands have.
+    pub common: fn(&O) -> &CommonOptions,
     /// Does the work on the operands.
     pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,
-}
-
-/// The hint of the usage error for `rm -foo` if there is a file `-foo`: to try `rm ./-foo`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileHint {
-    /// The hint is shown.
-    Shown,
-    /// The hint is omitted.
-    Omitted,
 }
 
 /// The circumstances that options depend on besides the flags.
@@ -73,34 +60,6 @@ pub struct Context<'a> {
     pub console: &'a Console,
 }
 
-/// How the work ended. Each failure has been reported already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub enum Outcome {
-    /// Everything that the user asked for was done.
-    Complete,
-    /// A part of the work was not done.
-    Incomplete,
-    /// The engine reported failures.
-    Failed(Tool, Summary),
-    /// The run was cancelled by a signal.
-    Interrupted(Tool, Summary),
-}
-
-impl Outcome {
-    /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
-    pub fn of(mut summary: Summary, tool: Tool, execution: Execution) -> Self {
-        if execution == Execution::DryRun {
-            summary.entries = 0;
-        }
-        match summary.cancelled {
-            true => Self::Interrupted(tool, summary),
-            false if summary.is_complete() => Self::Complete,
-            false => Self::Failed(tool, summary),
-        }
-    }
-}
-
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
     ///
@@ -108,9 +67,9 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
     /// that name is executed.
     #[must_use]
     pub fn run(&self) -> ExitCode {
-        let invocation = Invocation::of_this_process(self.name, self.strict_name);
+        let invocation = Invocation::of_this_process(self.name, self.tool);
         if invocation.personality == Personality::Strict {
-            preload::give_way(self.strict_name);
+            preload::give_way(self.tool.name());
         }
         self.run_here(&invocation)
     }
@@ -131,7 +90,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
                 Outcome::Incomplete
             });
         if invocation.personality == Personality::Extended
-            && let Some(line) = last_line(outcome, &console)
+            && let Some(line) = outcome.last_line(&console)
         {
             console.error(line);
         }
@@ -159,14 +118,15 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             console,
         };
         let mut own_options = 0;
-        if scan.stop.is_none() && personality == Personality::Extended {
+        let config = Config(self.tool.variables().config);
+        let skips_config = scan.matched.iter().any(|flag| flag.id == self.no_config);
+        if scan.stop.is_none() && personality == Personality::Extended && !skips_config {
+            // Reads the files of patterns, too, so that an error can name the line.
             let check = |flag: &Occurrence<I>| {
                 let options = (self.resolve)(std::slice::from_ref(flag), context)?;
-                (self.check)(&options, console)
+                (self.common)(&options).exclusions.filter(console).map(drop)
             };
-            let own = self
-                .config
-                .read(&self.table, &scan.matched, console, check)?;
+            let own = config.read(&self.table, console, check)?;
             own_options = own.len();
             // Later flags win, and those of the command line come later.
             scan.matched.splice(..0, own);
@@ -175,7 +135,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             let is_of_file =
                 own_options > 0 && (self.resolve)(&scan.matched[own_options..], context).is_ok();
             match is_of_file {
-                true => self.config.blame(error),
+                true => config.blame(error),
                 false => error,
             }
         })?;
@@ -199,10 +159,10 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
 
     /// Returns the lines below a usage error.
     fn advice(&self, error: &UsageError, invocation: &Invocation) -> Vec<u8> {
-        let hint = match (error.advice, self.file_hint) {
+        let hint = match (error.advice, self.tool) {
             (Advice::None, _) => return Vec::new(),
-            (Advice::FileOrHelp, FileHint::Shown) => file_hint(invocation),
-            (Advice::Help, _) | (Advice::FileOrHelp, FileHint::Omitted) => None,
+            (Advice::FileOrHelp, Tool::Remove) => file_hint(invocation),
+            (Advice::Help, _) | (Advice::FileOrHelp, Tool::Copy) => None,
         };
         let hint = hint.unwrap_or_default();
         let help = b" --help' for more information.\n";
@@ -213,17 +173,6 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
 /// Raises the limit on open files as far as the process may. [`Command::run`] does so before it executes.
 pub fn prepare_work() {
     sys::raise_descriptor_limit();
-}
-
-/// Returns the line that ends an interrupted run, or at a terminal one with many failures.
-fn last_line(outcome: Outcome, console: &Console) -> Option<String> {
-    match outcome {
-        Outcome::Interrupted(tool, summary) => Some(wording::interrupted(tool, &summary)),
-        Outcome::Failed(tool, summary) => (summary.failures > FEW_FAILURES
-            && console.stderr_is_terminal())
-        .then(|| wording::failed(tool, &summary)),
-        Outcome::Complete | Outcome::Incomplete => None,
-    }
 }
 
 /// Returns a hint about the first argument that looks like an option but names a file, if there is one.

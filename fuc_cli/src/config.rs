@@ -11,37 +11,28 @@ use crate::flags::{self, Occurrence, Table, UsageError};
 use crate::quote;
 use crate::wording::errno_text;
 
-/// The way in which a command finds its file of options.
+/// The environment variable that names the file.
 #[derive(Clone, Copy, Debug)]
-pub struct Config<I> {
-    /// The environment variable that names the file.
-    pub variable: &'static str,
-    /// The flag that leaves the file out.
-    pub skipped_by: I,
-}
+pub(crate) struct Config(pub(crate) &'static str);
 
-impl<I: Copy + PartialEq> Config<I> {
-    /// Returns the flags in the user's file, in order. There are none without a file, or if `given` leaves it
-    /// out. Without the environment variable, this makes no system call.
+impl Config {
+    /// Returns the flags in the user's file, in order. There are none without a file. Without the environment variable, this
+    /// makes no system call.
     ///
     /// # Errors
     /// If the file cannot be read, or a line is not an extension, or `check` returns an error for its value.
     /// The error names the file and the line.
-    pub(crate) fn read(
-        &self,
+    pub(crate) fn read<I: Copy>(
+        self,
         table: &Table<I>,
-        given: &[Occurrence<I>],
         console: &Console,
         check: impl Fn(&Occurrence<I>) -> Result<(), UsageError>,
     ) -> Result<Vec<Occurrence<I>>, UsageError> {
-        let Some(file) = std::env::var_os(self.variable).filter(|file| !file.is_empty()) else {
+        let Some(file) = std::env::var_os(self.0).filter(|file| !file.is_empty()) else {
             return Ok(Vec::new());
         };
-        if given.iter().any(|flag| flag.id == self.skipped_by) {
-            return Ok(Vec::new());
-        }
         let content = std::fs::read(&file).map_err(|error| {
-            let (variable, file) = (self.variable, console.quoted(&file));
+            let (variable, file) = (self.0, console.quoted(&file));
             let reason = errno_text(&error);
             UsageError::plain(format!(
                 "cannot read {file}, which {variable} names: {reason}"
@@ -62,10 +53,10 @@ impl<I: Copy + PartialEq> Config<I> {
     }
 
     /// Adds to an error that it would not occur without the user's file.
-    pub(crate) fn blame(&self, mut error: UsageError) -> UsageError {
+    pub(crate) fn blame(self, mut error: UsageError) -> UsageError {
         let reason = format!(
             "; the file that {} names sets an option, and --no-config leaves it out",
-            self.variable
+            self.0
         );
         error.message.extend_from_slice(reason.as_bytes());
         error

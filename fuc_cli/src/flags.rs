@@ -94,7 +94,7 @@ pub struct Flag<I> {
     is_in_full: bool,
     /// `--help` leaves the flag out.
     is_hidden: bool,
-    /// The flag concerns a single command line, so a [file of options](crate::config) cannot set it.
+    /// The flag concerns a single command line, so a file of options cannot set it.
     is_not_in_config: bool,
     help: &'static str,
 }
@@ -187,43 +187,7 @@ impl<I: Copy> Flag<I> {
         }
     }
 
-    /// Returns the same row for a table with other ids.
-    #[must_use]
-    pub fn with_id<J>(self, id: impl FnOnce(I) -> J) -> Flag<J> {
-        // Naming all fields makes the compiler find a new one.
-        let Self {
-            meaning,
-            shorts,
-            long,
-            spelling_of,
-            value,
-            accepts,
-            origin,
-            is_in_full,
-            is_hidden,
-            is_not_in_config,
-            help,
-        } = self;
-        Flag {
-            meaning: match meaning {
-                Meaning::Sets(own) => Meaning::Sets(id(own)),
-                Meaning::Help => Meaning::Help,
-                Meaning::Version => Meaning::Version,
-            },
-            shorts,
-            long,
-            spelling_of,
-            value,
-            accepts,
-            origin,
-            is_in_full,
-            is_hidden,
-            is_not_in_config,
-            help,
-        }
-    }
-
-    /// Refuses the flag in a [file of options](crate::config).
+    /// Refuses the flag in a file of options.
     #[must_use]
     pub const fn not_in_config(self) -> Self {
         Self {

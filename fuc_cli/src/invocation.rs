@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::locale::Charset;
+use crate::tool::Tool;
 
 /// The behaviour of this process: GNU's or ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +20,11 @@ pub enum Personality {
 }
 
 impl Personality {
-    /// Returns the personality for argv\[0\]: strict if the base name is `strict_name`.
+    /// Returns the personality for argv\[0\]: strict if the base name is that of the tool.
     #[must_use]
-    pub fn of(program: &OsStr, strict_name: &str) -> Self {
+    pub fn of(program: &OsStr, tool: Tool) -> Self {
         let base = program.as_bytes().rsplit(|&byte| byte == b'/').next();
-        if base == Some(strict_name.as_bytes()) {
+        if base == Some(tool.name().as_bytes()) {
             Self::Strict
         } else {
             Self::Extended
@@ -53,11 +54,11 @@ pub struct Invocation {
 impl Invocation {
     /// Returns the invocation of this process. Without argv\[0\], `name` stands for it.
     #[must_use]
-    pub fn of_this_process(name: &str, strict_name: &str) -> Self {
+    pub fn of_this_process(name: &str, tool: Tool) -> Self {
         let mut arguments = std::env::args_os();
         let program = arguments.next().unwrap_or_else(|| name.into());
         Self {
-            personality: Personality::of(&program, strict_name),
+            personality: Personality::of(&program, tool),
             program: program.into_vec(),
             charset: Charset::from_environment(),
             arguments: arguments.collect(),
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     fn of(program: &str) -> Personality {
-        Personality::of(OsStr::new(program), "rm")
+        Personality::of(OsStr::new(program), Tool::Remove)
     }
 
     #[test]

@@ -3,14 +3,16 @@
 //! | module | content |
 //! |---|---|
 //! | [`command`] | a run of a command, from argv to the exit status |
-//! | [`config`] | the file that holds a user's own default options |
+//! | [`common`] | the options that both commands have |
+//! | [`tool`] | GNU's tool that a command replaces |
+//! | [`outcome`] | how a run ended |
+//! | `config` | the file that holds a user's own default options |
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
 //! | `preload` | libraries such as that of `fakeroot`, which do not see this process |
 //! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
 //! | `input` | files that the user names as input, and stdin |
-//! | [`stdin`] | options that cannot read stdin together |
 //! | `generate` | manual pages and completions, for the commands' tests |
 //! | [`background`] | work that goes on after the command has ended |
 //! | [`threads`] | the number of threads that the user asks for |
@@ -36,7 +38,8 @@
 mod amounts;
 pub mod background;
 pub mod command;
-pub mod config;
+pub mod common;
+mod config;
 pub mod console;
 mod cursor;
 pub mod exclude;
@@ -49,6 +52,7 @@ pub mod invocation;
 pub mod locale;
 pub mod memory;
 pub mod name_list;
+pub mod outcome;
 mod preload;
 pub mod progress;
 mod prompt;
@@ -57,9 +61,9 @@ pub mod rate;
 mod repeats;
 pub mod reporter;
 pub mod stats;
-pub mod stdin;
 mod stdout_buffer;
 mod streams;
 mod sys;
 pub mod threads;
+pub mod tool;
 pub mod wording;

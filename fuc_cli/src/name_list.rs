@@ -39,12 +39,6 @@ impl ListFile {
         streams::is_stdin(&self.0)
     }
 
-    /// Returns the name of the file as messages show it.
-    #[must_use]
-    pub fn quoted(&self, console: &Console) -> String {
-        console.quoted(&self.0)
-    }
-
     /// Opens the list.
     ///
     /// # Errors
@@ -117,6 +111,12 @@ enum Next {
 }
 
 impl NameList<'_> {
+    /// Returns the name of the file as messages show it.
+    #[must_use]
+    pub fn quoted(&self, console: &Console) -> String {
+        console.quoted(&self.file.0)
+    }
+
     /// Returns the number of failures that were reported.
     #[must_use]
     pub fn failures(&self) -> u64 {

@@ -22,14 +22,12 @@ use fuc_engine::{Cancel, Counts, Summary};
 use rustix::process::{Pid, getpriority_process, setpriority_process};
 
 use crate::amounts::Count;
-use crate::command::Context;
 use crate::console::Console;
 use crate::flags::{UsageError, choose};
-use crate::invocation::Personality;
 use crate::locale::Charset;
 use crate::streams::stderr;
 use crate::sys;
-use crate::wording::Tool;
+use crate::tool::Tool;
 use line::ProgressLine;
 use text::{Moment, Totals};
 
@@ -109,23 +107,13 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Answers SIGUSR1 from now on, and chooses when progress is shown: as `flag` says, or else the environment
-    /// variable `variable`. An empty variable counts as unset.
-    ///
-    /// Returns `None` and does nothing if the command is strictly GNU's.
+    /// Answers SIGUSR1 from now on, and chooses when progress is shown: as `flag` says, or else the command's environment
+    /// variable. An empty variable counts as unset.
     ///
     /// # Errors
     /// If the value of the variable is not one of [`WHEN`].
-    pub fn begin(
-        flag: Option<Progress>,
-        variable: &str,
-        tool: Tool,
-        context: Context<'_>,
-    ) -> Result<Option<Self>, UsageError> {
-        if context.personality == Personality::Strict {
-            return Ok(None);
-        }
-        let charset = context.console.charset();
+    pub fn begin(flag: Option<Progress>, tool: Tool, charset: Charset) -> Result<Self, UsageError> {
+        let variable = tool.variables().progress;
         let progress = match (flag, std::env::var_os(variable)) {
             (Some(flag), _) => flag,
             (None, Some(value)) if !value.is_empty() => choose(variable, &value, &WHEN, charset)?,
@@ -133,7 +121,7 @@ impl Watch {
         };
         let counts = Arc::default();
         status::answer_requests(tool, &counts);
-        Ok(Some(Self { progress, counts }))
+        Ok(Self { progress, counts })
     }
 
     /// Returns the counts that the user sees.

@@ -15,7 +15,8 @@ use crate::flags::{UsageError, choose};
 use crate::locale::Charset;
 use crate::progress::{LookAhead, Watch, Watched};
 use crate::repeats::Repeats;
-use crate::wording::{self, Tool};
+use crate::tool::Tool;
+use crate::wording;
 
 /// The amount of detail in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use fuc_engine::{Execution, Summary};
 
 use crate::amounts::{Bytes, Count};
-use crate::command::Outcome;
 use crate::console::Console;
 use crate::flags::{Advice, UsageError, choose};
 use crate::locale::Charset;
+use crate::outcome::Outcome;
 
 /// The form in which the totals are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

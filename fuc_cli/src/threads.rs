@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use crate::flags::{UsageError, number};
 use crate::locale::Charset;
 use crate::quote;
+use crate::tool::Tool;
 
 pub use crate::sys::private_tables;
 
@@ -20,12 +21,12 @@ pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError
     })
 }
 
-/// Returns the number in the environment variable `name`, if it is a positive decimal number.
+/// Returns the number in the command's environment variable, if it is a positive decimal number.
 ///
 /// Other values are ignored, because the variable only tunes: a stale one must not break scripts.
 #[must_use]
-pub fn from_environment(name: &str) -> Option<NonZeroUsize> {
-    number(&std::env::var_os(name)?)
+pub fn from_environment(tool: Tool) -> Option<NonZeroUsize> {
+    number(&std::env::var_os(tool.variables().threads)?)
 }
 
 #[cfg(test)]

@@ -15,18 +15,10 @@ use rustix::io::Errno;
 use crate::amounts::{Bytes, Count, Counted, entries};
 use crate::locale::Charset;
 use crate::quote;
+use crate::tool::Tool;
 
 #[cfg(any(test, target_env = "musl"))]
 mod error_texts;
-
-/// The tool whose words are used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tool {
-    /// GNU rm.
-    Remove,
-    /// GNU cp.
-    Copy,
-}
 
 /// Returns the text of GNU's C library for an errno, without a number.
 #[must_use]

@@ -1,9 +1,7 @@
 //! The flags of rmz, one row each, in the order in which rm lists them for an ambiguous prefix.
 
+use fuc_cli::common::{self, CommonFlag};
 use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
-use fuc_cli::progress;
-use fuc_cli::reporter::PLAN;
-use fuc_cli::stats;
 
 use crate::words::{ALL, WHEN};
 
@@ -14,11 +12,10 @@ use crate::words::{ALL, WHEN};
     reason = "the help of each flag in the table describes it"
 )]
 pub enum Id {
+    Common(CommonFlag),
     Directories,
-    Files0From,
     Force,
     Interactive,
-    NoConfig,
     NoPreserveRoot,
     OneFileSystem,
     PreserveRoot,
@@ -27,15 +24,10 @@ pub enum Id {
     PromptAlways,
     PromptOnce,
     Recursive,
-    Progress,
-    Stats,
     Threads,
-    MaxRate,
     Unlock,
     Verbose,
     DryRun,
-    Exclude,
-    ExcludeFrom,
     Detach,
     Reap,
     Wait,
@@ -117,13 +109,7 @@ pub const TABLE: Table<Id> = Table {
         ),
         Flag::help(),
         Flag::version(),
-        Flag::extension(
-            Id::Progress,
-            "progress",
-            "show progress on stderr: always, never, or auto\n\
-             (the default: only at a terminal)",
-        )
-        .optional("WHEN", Accepts::OneOf(&words(&progress::WHEN))),
+        common::progress_flag(Id::Common(CommonFlag::Progress)),
         Flag::extension(
             Id::Unlock,
             "unlock",
@@ -131,35 +117,26 @@ pub const TABLE: Table<Id> = Table {
              modes of directories, chattr's i and a, btrfs\n\
              subvolumes that are read-only",
         ),
+        common::threads_flag(Id::Threads),
         Flag::extension(
-            Id::Threads,
-            "threads",
-            "use at most N threads (default: chosen\n\
-             automatically)",
-        )
-        .required("N", Accepts::Text),
-        Flag::extension(
-            Id::MaxRate,
+            Id::Common(CommonFlag::MaxRate),
             "max-rate",
             "remove at most N entries per second",
         )
         .required("N", Accepts::Text),
         Flag::extension(
-            Id::NoConfig,
+            Id::Common(CommonFlag::NoConfig),
             "no-config",
             "do not read the options in the file RMZ_CONFIG",
         )
         .not_in_config(),
-        Flag::extension(
+        common::dry_run_flag(
             Id::DryRun,
-            "dry-run",
             "remove nothing; print what would be removed and\n\
              how much, or with 'total' only how much",
-        )
-        .optional("total", Accepts::OneOf(&words(&PLAN)))
-        .not_in_config(),
+        ),
         Flag::extension(
-            Id::Files0From,
+            Id::Common(CommonFlag::Files0From),
             "files0-from",
             "remove the files whose names are in the file F,\n\
              with a NUL after each; with F -, in stdin",
@@ -167,19 +144,13 @@ pub const TABLE: Table<Id> = Table {
         .required("F", Accepts::File)
         .not_in_config(),
         Flag::extension(
-            Id::Exclude,
+            Id::Common(CommonFlag::Exclude),
             "exclude",
             "leave alone what GLOB matches, in gitignore's\n\
              syntax: names anywhere, paths relative to a FILE",
         )
         .required("GLOB", Accepts::Text),
-        Flag::extension(
-            Id::ExcludeFrom,
-            "exclude-from",
-            "read such patterns from FILE, or from stdin if it\n\
-             is '-', one per line",
-        )
-        .required("FILE", Accepts::File),
+        common::exclude_from_flag(Id::Common(CommonFlag::ExcludeFrom)),
         Flag::extension(
             Id::Detach,
             "detach",
@@ -201,13 +172,7 @@ pub const TABLE: Table<Id> = Table {
              in the background is done, with its status",
         )
         .not_in_config(),
-        Flag::extension(
-            Id::Stats,
-            "stats",
-            "show totals at the end: text (on stderr; the\n\
-             default) or json (a line on stdout)",
-        )
-        .optional("FORMAT", Accepts::OneOf(&words(&stats::FORMAT))),
+        common::stats_flag(Id::Common(CommonFlag::Stats)),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,

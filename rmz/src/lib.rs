@@ -1,7 +1,9 @@
-//! The flags of `rmz` and the options that they resolve to, for commands with the same flags.
+//! The flags of `rmz`, the options that they resolve to, and the removal that they ask for. Commands with the same
+//! flags share them.
 
 pub mod flags;
 #[cfg(test)]
 mod manual;
 pub mod options;
+pub mod request;
 mod words;

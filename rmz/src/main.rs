@@ -5,9 +5,10 @@
 
 use std::process::ExitCode;
 
-use fuc_cli::command::{Command, FileHint};
-use fuc_cli::config::Config;
+use fuc_cli::command::Command;
+use fuc_cli::common::CommonFlag;
 use fuc_cli::memory::Allocator;
+use fuc_cli::tool::Tool;
 
 use rmz::{flags, options};
 
@@ -20,16 +21,12 @@ static ALLOCATOR: Allocator = Allocator;
 fn main() -> ExitCode {
     let command = Command {
         name: "rmz",
-        strict_name: "rm",
+        tool: Tool::Remove,
         version: env!("CARGO_PKG_VERSION"),
         table: flags::TABLE,
-        config: Config {
-            variable: "RMZ_CONFIG",
-            skipped_by: flags::Id::NoConfig,
-        },
-        file_hint: FileHint::Shown,
+        no_config: flags::Id::Common(CommonFlag::NoConfig),
         resolve: options::resolve,
-        check: options::check,
+        common: |options| &options.common,
         execute: removal::execute,
     };
     command.run()

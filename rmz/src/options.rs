@@ -1,19 +1,15 @@
 //! The options that the flags of rmz resolve to.
 
-use std::ffi::OsStr;
-
 use fuc_cli::command::Context;
-use fuc_cli::console::Console;
+use fuc_cli::common::CommonOptions;
 use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose};
 use fuc_cli::invocation::Personality;
-use fuc_cli::locale::Charset;
-use fuc_cli::name_list::ListFile;
-use fuc_cli::progress::Progress;
 use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
 use fuc_cli::stats::Stats;
 use fuc_cli::threads;
+use fuc_cli::tool::Tool;
 use fuc_engine::{Execution, RemoveOp};
 
 use crate::flags::Id;
@@ -53,30 +49,19 @@ pub struct Options {
     pub asks_once: bool,
     /// Treat stdin as a terminal.
     pub presumes_terminal: bool,
-    /// The amount of detail in the report.
-    pub verbosity: Verbosity,
-    /// The file of `--files0-from`, which holds the names of the operands.
-    pub list: Option<ListFile>,
-    /// The entries that stay.
-    pub exclusions: Exclusions,
     /// The time and the place of the removal.
     pub mode: Mode,
     /// Return when the removal in the background is done (`--wait`).
     pub waits: bool,
-    /// The form of the totals at the end.
-    pub stats: Stats,
-    /// The most entries per second, if there is a limit.
-    pub max_rate: Option<MaxRate>,
-    /// The value of `--progress`, if it was given.
-    pub progress: Option<Progress>,
-    /// The personality of the command.
-    pub personality: Personality,
+    /// The options that both commands have. The rate is one of entries.
+    pub common: CommonOptions,
 }
 
 impl Options {
     fn new(personality: Personality) -> Self {
         let mut engine = RemoveOp::new();
         engine.recursive = personality.is_recursive_by_default();
+        engine.threads = threads::from_environment(Tool::Remove);
         Self {
             engine,
             prompts: match personality {
@@ -85,15 +70,9 @@ impl Options {
             },
             asks_once: false,
             presumes_terminal: false,
-            verbosity: Verbosity::Quiet,
-            list: None,
-            exclusions: Exclusions::default(),
             mode: Mode::Foreground,
             waits: false,
-            stats: Stats::Hidden,
-            max_rate: None,
-            progress: None,
-            personality,
+            common: CommonOptions::new(personality),
         }
     }
 
@@ -121,12 +100,13 @@ impl Options {
 
     /// Refuses options that `--detach` and `--reap` do not honour.
     fn check_mode(&self) -> Result<(), UsageError> {
+        let common = &self.common;
         let excluded = match self {
-            Self { list: Some(_), .. } => "--files0-from",
+            _ if common.list.is_some() => "--files0-from",
             _ if self.engine.execution == Execution::DryRun => "--dry-run",
-            _ if self.exclusions != Exclusions::default() => "--exclude or --exclude-from",
-            _ if self.stats != Stats::Hidden => "--stats",
-            _ if self.max_rate.is_some() => "--max-rate",
+            _ if common.exclusions != Exclusions::default() => "--exclude or --exclude-from",
+            _ if common.stats != Stats::Hidden => "--stats",
+            _ if common.max_rate.is_some() => "--max-rate",
             // A later `--reap` would not know that the other filesystem was excluded.
             _ if self.mode == Mode::Detached && self.engine.one_file_system => {
                 let message = "cannot combine --one-file-system with --detach";
@@ -152,7 +132,6 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     let mut options = Options::new(context.personality);
     for flag in matched {
         let value = flag.value.as_deref();
-        let required = || value.expect("BUG: a required value is missing");
         match flag.id {
             Id::Force => {
                 options.prompt(When::Never);
@@ -167,7 +146,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Directories => options.engine.empty_directories = true,
             Id::OneFileSystem => options.engine.one_file_system = true,
             Id::Recursive => options.engine.recursive = true,
-            Id::Verbose => options.verbosity = Verbosity::Verbose,
+            Id::Verbose => options.common.verbosity = Verbosity::Verbose,
             Id::NoPreserveRoot => options.engine.preserve_root = false,
             Id::PreserveRoot => match value {
                 None => options.engine.preserve_root = true,
@@ -179,30 +158,29 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                     return Err(UsageError::plain(message));
                 }
             },
-            Id::Files0From => options.list = Some(ListFile::new(required())),
-            // This flag only leaves a file out, which comes before the flags are resolved.
-            Id::NoConfig => {}
             Id::PresumeInputTty => options.presumes_terminal = true,
             Id::DryRun => {
                 options.engine.execution = Execution::DryRun;
-                let least = Verbosity::of_dry_run(value, charset)?;
-                options.verbosity = options.verbosity.max(least);
+                options.common.show_plan(value, charset)?;
             }
             Id::Unlock => options.engine.unlock = true,
-            Id::Progress => options.progress = Some(Progress::parse(value, charset)?),
-            Id::Threads => options.engine.threads = Some(threads::parse(required(), charset)?),
-            Id::MaxRate => options.max_rate = Some(entries_per_second(required(), charset)?),
-            Id::Exclude => options.exclusions.add_pattern(required()),
-            Id::ExcludeFrom => options.exclusions.add_file(required()),
+            Id::Threads => {
+                let value = value.expect("BUG: a required value is missing");
+                options.engine.threads = Some(threads::parse(value, charset)?);
+            }
+            Id::Common(flag) => {
+                options.common.apply(flag, value, charset)?;
+                if let Some(MaxRate::Bytes(_)) = options.common.max_rate {
+                    let message = "the rate of a removal is a number of entries, without a unit";
+                    return Err(UsageError::with_help(message));
+                }
+            }
             Id::Detach => options.enter(Mode::Detached)?,
             Id::Reap => options.enter(Mode::Reaping)?,
             Id::Wait => options.waits = true,
-            Id::Stats => {
-                options.stats = Stats::parse(value, charset)?;
-                options.engine.count_bytes = true;
-            }
         }
     }
+    options.engine.count_bytes = options.common.stats != Stats::Hidden;
     if options.mode != Mode::Foreground {
         options.check_mode()?;
     } else if options.waits {
@@ -211,28 +189,12 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     Ok(options)
 }
 
-fn entries_per_second(value: &OsStr, charset: Charset) -> Result<MaxRate, UsageError> {
-    match MaxRate::parse(value, charset)? {
-        MaxRate::Bytes(_) => {
-            let message = "the rate of a removal is a number of entries, without a unit";
-            Err(UsageError::with_help(message))
-        }
-        rate => Ok(rate),
-    }
-}
-
-/// Reads the files of patterns, and checks all patterns.
-///
-/// # Errors
-/// If a file cannot be read, or a pattern can match nothing.
-pub fn check(options: &Options, console: &Console) -> Result<(), UsageError> {
-    options.exclusions.filter(console).map(drop)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fuc_cli::console::Console;
     use fuc_cli::flags::{Order, Scan};
+    use fuc_cli::locale::Charset;
     use std::ffi::OsString;
 
     fn resolved(arguments: &[&str], personality: Personality) -> Result<Options, UsageError> {

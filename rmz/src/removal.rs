@@ -6,25 +6,24 @@ use std::iter;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use fuc_cli::command::{Context, Outcome};
 use fuc_cli::console::Console;
-use fuc_cli::exclude::{ExcludeFilter, is_taken, taken_operands};
+use fuc_cli::exclude::{ExcludeFilter, is_taken};
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::invocation::Personality;
-use fuc_cli::name_list::{self, ListFile, NameList};
+use fuc_cli::name_list::NameList;
+use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::{LookAhead, Watch};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
-use fuc_cli::stdin;
-use fuc_cli::threads;
-use fuc_cli::wording::Tool;
+use fuc_cli::tool::Tool;
 use fuc_engine::{Answer, Ask, Cause, Summary};
 use rustix::io::Errno;
 
 use crate::detach;
 use rmz::options::{Mode, Options, Prompts};
+use rmz::request::{Operands, Request};
 
 /// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;
@@ -35,92 +34,40 @@ pub(crate) fn execute(
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let (stats, execution) = (options.stats, options.engine.execution);
-    begin(options, operands, console)
-        .or_else(|error| stats.end_prevented(error, execution, console))
-}
-
-fn begin(
-    mut options: Options,
-    operands: Vec<OsString>,
-    console: &Console,
-) -> Result<Outcome, UsageError> {
-    let threads = options.engine.threads;
-    options.engine.threads = threads.or_else(|| threads::from_environment("RMZ_THREADS"));
-    let personality = options.personality;
-    let context = Context {
-        personality,
-        console,
+    let (stats, execution) = (options.common.stats, options.engine.execution);
+    let nothing = |summary| {
+        // A run without work shows its totals as any other.
+        stats.show(&Run::beginning_now(&summary, execution), console);
+        Ok(Outcome::Complete)
     };
-    let watch = Watch::begin(options.progress, "RMZ_PROGRESS", Tool::Remove, context)?;
-    let asks = options.asks_once || options.prompts != Prompts::Never;
-    let prompts = asks.then_some("-i or -I");
-    stdin::check_readers(options.list.as_ref(), &options.exclusions, prompts)?;
-    if let Some(list) = options.list.take() {
-        return remove_listed(list, options, &operands, watch, console);
-    }
-    if operands.is_empty() {
-        return if options.engine.ignore_missing {
-            Ok(nothing(&options, Summary::default(), console))
-        } else {
-            Err(UsageError::with_help("missing operand"))
-        };
-    }
-    let filter = options.exclusions.filter(console)?;
-    let operands: Vec<_> = taken_operands(filter.as_ref(), operands, console)?;
-    let asks_once = options.asks_once && !operands.is_empty();
-    if asks_once
-        && (options.engine.recursive || operands.len() > FEW)
-        && console.ask(&question(&options, operands.len())) == Answer::No
+    let request = match Request::new(options, operands, console) {
+        Ok(Some(request)) => request,
+        Ok(None) => return nothing(Summary::default()),
+        Err(error) => return stats.end_prevented(error, execution, console),
+    };
+    if request.options.asks_once
+        && let Some(question) = question(&request, console)
+        && console.ask(&question) == Answer::No
     {
-        return Ok(declined(&options, console));
+        let mut summary = Summary::default();
+        summary.declined = 1;
+        return nothing(summary);
     }
-    Ok(match options.mode {
-        Mode::Foreground => remove(options, filter, Operands::Named(operands), watch, console),
-        Mode::Detached => detach::detach(options, operands, watch, console),
-        Mode::Reaping => detach::reap(options, operands, watch, console),
+    let Request {
+        options,
+        filter,
+        operands,
+        watch,
+    } = request;
+    Ok(match (options.mode, operands) {
+        (Mode::Detached, Operands::Named(operands)) => {
+            detach::detach(options, operands, watch, console)
+        }
+        (Mode::Reaping, Operands::Named(operands)) => {
+            detach::reap(options, operands, watch, console)
+        }
+        (_, operands) => remove(options, filter, operands, watch, console),
     })
-}
-
-/// Ends a run whose question of `-I` was declined.
-fn declined(options: &Options, console: &Console) -> Outcome {
-    let mut summary = Summary::default();
-    summary.declined = 1;
-    nothing(options, summary, console)
-}
-
-/// Ends a run without work, which shows its totals as any other.
-fn nothing(options: &Options, summary: Summary, console: &Console) -> Outcome {
-    let run = Run::beginning_now(&summary, options.engine.execution);
-    options.stats.show(&run, console);
-    Outcome::Complete
-}
-
-/// Removes the files in a list. Their number is unknown, so `-I` always asks.
-fn remove_listed(
-    list: ListFile,
-    options: Options,
-    operands: &[OsString],
-    watch: Option<Watch>,
-    console: &Console,
-) -> Result<Outcome, UsageError> {
-    if let Some(extra) = operands.first() {
-        return Err(name_list::extra_operand(extra, console));
-    }
-    let question = format!("remove the files named in {}", list.quoted(console));
-    let filter = options.exclusions.filter(console)?;
-    let names = list.open(console)?;
-    if options.asks_once && console.ask(&question) == Answer::No {
-        return Ok(declined(&options, console));
-    }
-    let operands = Operands::Listed(names);
-    Ok(remove(options, filter, operands, watch, console))
-}
-
-/// The names to remove.
-enum Operands<'a> {
-    Named(Vec<OsString>),
-    Listed(NameList<'a>),
 }
 
 fn remove(
@@ -135,7 +82,10 @@ fn remove(
     let cancel = interrupt::cancel_on_signals();
     let execution = options.engine.execution;
     let removal_unlocks = options.engine.unlock;
-    let limiter = options.max_rate.map(|rate| Limiter::new(rate, &cancel));
+    let limiter = options
+        .common
+        .max_rate
+        .map(|rate| Limiter::new(rate, &cancel));
     let mut removal = options.engine.cancelled_by(cancel);
     if let Some(limiter) = &limiter {
         removal = removal.throttled_by(limiter);
@@ -143,8 +93,9 @@ fn remove(
     if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(filter);
     }
-    let reporter = Reporter::new(console, Tool::Remove, options.verbosity).in_execution(execution);
-    let gives_hints = options.personality == Personality::Extended && !removal_unlocks;
+    let reporter =
+        Reporter::new(console, Tool::Remove, options.common.verbosity).in_execution(execution);
+    let gives_hints = options.common.personality == Personality::Extended && !removal_unlocks;
     let advise = |cause| {
         if let Some(hint) = hint(cause).filter(|_| gives_hints) {
             console.advise(hint.into());
@@ -182,7 +133,7 @@ fn remove(
         began,
         shares: &[],
     };
-    options.stats.show(&run, console);
+    options.common.stats.show(&run, console);
     Outcome::of(summary, Tool::Remove, execution)
 }
 
@@ -218,18 +169,28 @@ fn hint(cause: Cause) -> Option<&'static str> {
     })
 }
 
-/// Returns the question of `-I`.
-fn question(options: &Options, operands: usize) -> String {
-    let plural = if operands == 1 { "" } else { "s" };
-    match options.mode {
-        Mode::Reaping => {
-            format!("remove the hidden directories of --detach in {operands} argument{plural}")
+/// Returns the question of `-I`, if there is one. The number of files in a list is unknown, so they are always asked about.
+fn question(request: &Request<'_>, console: &Console) -> Option<String> {
+    let recursive = request.options.engine.recursive;
+    let operands = match &request.operands {
+        Operands::Listed(names) => {
+            return Some(format!(
+                "remove the files named in {}",
+                names.quoted(console)
+            ));
         }
-        Mode::Foreground | Mode::Detached if options.engine.recursive => {
-            format!("remove {operands} argument{plural} recursively")
-        }
-        Mode::Foreground | Mode::Detached => format!("remove {operands} argument{plural}"),
+        Operands::Named(operands) => operands.len(),
+    };
+    if operands == 0 || (operands <= FEW && !recursive) {
+        return None;
     }
+    let plural = if operands == 1 { "" } else { "s" };
+    let operands = format!("{operands} argument{plural}");
+    Some(match request.options.mode {
+        Mode::Reaping => format!("remove the hidden directories of --detach in {operands}"),
+        _ if recursive => format!("remove {operands} recursively"),
+        _ => format!("remove {operands}"),
+    })
 }
 
 fn ask(options: &Options) -> Ask {

@@ -3,15 +3,17 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use cpz::flags::TABLE;
-use cpz::options;
+use cpz::flags::{Id, TABLE};
+use cpz::options::{self, Options};
 use cpz::request::Request;
-use fuc_cli::command::{Command, FileHint, Outcome};
-use fuc_cli::config::Config;
+use fuc_cli::command::Command;
+use fuc_cli::common::CommonFlag;
 use fuc_cli::console::Console;
-use fuc_cli::flags::UsageError;
+use fuc_cli::flags::{Table, UsageError};
 use fuc_cli::memory::Allocator;
-use fuc_cluster::flags::{self, Id, Options};
+use fuc_cli::outcome::Outcome;
+use fuc_cli::tool::Tool;
+use fuc_cluster::flags;
 use fuc_cluster::job::{self, Job};
 use fuc_cluster::order::{Order, Work};
 use fuc_engine::{CopyOp, Dereference};
@@ -19,39 +21,32 @@ use fuc_engine::{CopyOp, Dereference};
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-/// The flags that several processes cannot obey.
-const REFUSED: &[cpz::flags::Id] = &[
-    cpz::flags::Id::Interactive,
-    cpz::flags::Id::MaxDelete,
-    cpz::flags::Id::NoCache,
-];
+/// Returns the table without help on the flags that several processes cannot obey.
+fn table() -> Table<Id> {
+    let refused = [Id::Interactive, Id::MaxDelete, Id::NoCache];
+    flags::table(&TABLE, Id::Common(CommonFlag::AllFailures), &refused)
+}
 
 fn main() -> ExitCode {
-    let command: Command<Id<cpz::flags::Id>, Options<options::Options>> = Command {
+    job::run(&Command {
         name: "cpz-mpi",
-        strict_name: "cp",
+        tool: Tool::Copy,
         version: env!("CARGO_PKG_VERSION"),
-        table: flags::table(&TABLE, REFUSED),
-        config: Config {
-            variable: "CPZ_CONFIG",
-            skipped_by: Id::Tool(cpz::flags::Id::NoConfig),
-        },
-        file_hint: FileHint::Omitted,
-        resolve: |matched, context| flags::resolve(matched, context, options::resolve),
-        check: |options, console| options::check(&options.tool, console),
+        table: table(),
+        no_config: Id::Common(CommonFlag::NoConfig),
+        resolve: options::resolve,
+        common: |options| &options.common,
         execute: copy,
-    };
-    job::run(&command)
+    })
 }
 
 /// Copies the sources among the operands, or in a list, to the dest, as rank 0.
 fn copy(
-    options: Options<options::Options>,
+    options: Options,
     operands: Vec<OsString>,
     console: &Console,
 ) -> Result<Outcome, UsageError> {
-    let Options { tool, all_failures } = options;
-    let request = Request::new(tool, operands, console)?;
+    let request = Request::new(options, operands, console)?;
     check(&request.options.engine)?;
     let Request {
         options,
@@ -62,13 +57,13 @@ fn copy(
     } = request;
     let work = Work::Copy(Box::new(options.engine), dest);
     let sources = sources.iter().map(OsString::from).collect();
-    let order = Order::new(work, sources, filter.as_ref(), options.verbosity, console)?;
+    let order = Order::new(work, sources, filter.as_ref(), &options.common, console)?;
     Ok(job::lead(Job {
-        order: order.with(all_failures, options.max_rate),
+        order,
         filter,
         console,
         watch: request.watch,
-        stats: options.stats,
+        stats: options.common.stats,
         unread_names: request.unread_names,
         began: request.began,
     }))
@@ -115,8 +110,7 @@ mod tests {
     #[test]
     fn the_manual_page_and_the_completions_are_those_of_the_table() {
         let version = env!("CARGO_PKG_VERSION");
-        let table = flags::table(&TABLE, REFUSED);
-        let command = table.clap_command("cpz-mpi", version, Personality::Extended);
+        let command = table().clap_command("cpz-mpi", version, Personality::Extended);
         check(Path::new(env!("CARGO_MANIFEST_DIR")), &command, &MANUAL);
     }
 }

@@ -13,7 +13,7 @@ use crate::console::StatusLine;
 use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::locale::Charset;
 use crate::streams::stderr;
-use crate::wording::Tool;
+use crate::tool::Tool;
 
 /// The width of the line if that of the terminal is unknown.
 const DEFAULT_COLUMNS: u16 = 80;

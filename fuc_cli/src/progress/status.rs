@@ -14,7 +14,7 @@ use super::text::{Moment, Totals};
 use crate::cursor::Cursor;
 use crate::streams::stderr;
 use crate::sys;
-use crate::wording::Tool;
+use crate::tool::Tool;
 
 struct Run {
     tool: Tool,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::amounts::{Bytes, Clock, Count, entries};
 use crate::locale::Charset;
 use crate::quote;
-use crate::wording::Tool;
+use crate::tool::Tool;
 
 /// The moment that totals are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

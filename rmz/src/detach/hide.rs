@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{self, Path, PathBuf};
 use std::rc::Rc;
 
-use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::interrupt;
+use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
-use fuc_cli::wording::Tool;
+use fuc_cli::tool::Tool;
 use fuc_engine::{Ask, Cancel, Execution, RemoveOp, Summary};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
@@ -51,14 +51,14 @@ pub(crate) fn detach(
         true => Remover::start(&log, remover::options(&engine), &cancel).ok(),
         false => None,
     };
-    let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
+    let reporter = Reporter::new(console, Tool::Remove, options.common.verbosity);
     let summary = reporter.run(
         watch,
         |reporter| {
             let hiding = Hiding {
                 console,
                 reporter,
-                verbosity: options.verbosity,
+                verbosity: options.common.verbosity,
                 waits: options.waits,
                 preserves_mount_points: engine.preserve_mount_points,
                 removal: engine.cancelled_by(cancel.clone()),

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
-use fuc_cli::wording::{self, Tool};
+use fuc_cli::tool::Tool;
+use fuc_cli::wording;
 use fuc_engine::{Error, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;

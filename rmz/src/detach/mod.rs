@@ -76,7 +76,8 @@ use std::path::Path;
 
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
-use fuc_cli::wording::{Tool, Wording};
+use fuc_cli::tool::Tool;
+use fuc_cli::wording::Wording;
 use fuc_engine::{Cause, Operation};
 use rustix::io::Errno;
 

@@ -6,12 +6,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use fuc_cli::command::Outcome;
 use fuc_cli::console::Console;
 use fuc_cli::interrupt;
+use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
-use fuc_cli::wording::{Tool, errno_text};
+use fuc_cli::tool::Tool;
+use fuc_cli::wording::errno_text;
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -33,14 +34,14 @@ pub(crate) fn reap(
     // On a filesystem without locks, the process in the background may remove the same names.
     engine.ignore_missing = true;
     let removal = engine.cancelled_by(interrupt::cancel_on_signals());
-    let reporter = Reporter::new(console, Tool::Remove, options.verbosity);
+    let reporter = Reporter::new(console, Tool::Remove, options.common.verbosity);
     let summary = reporter.run(
         watch,
         |reporter| {
             let mut reaping = Reaping {
                 console,
                 reporter,
-                verbosity: options.verbosity,
+                verbosity: options.common.verbosity,
                 in_use: match options.waits {
                     true => InUse::Await,
                     false => InUse::Skip,
