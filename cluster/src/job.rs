@@ -180,13 +180,13 @@ pub fn lead(job: Job<'_>) -> Outcome {
     }
     summary.failures += total.unread_patterns.len() as u64;
     let run = Run {
-        summary: &summary,
+        tool: order.tool(),
+        summary,
         execution,
         began,
         shares: &shares,
     };
-    stats.show(&run, console);
-    match Outcome::of(summary, order.tool(), execution) {
+    match run.end(stats, console) {
         Outcome::Complete if total.failed => Outcome::Incomplete,
         outcome => outcome,
     }

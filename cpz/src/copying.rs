@@ -25,7 +25,7 @@ pub(crate) fn execute(
     let (stats, execution) = (options.common.stats, options.engine.execution);
     match Request::new(options, operands, console) {
         Ok(request) => Ok(copy(request, console)),
-        Err(error) => stats.end_prevented(error, execution, console),
+        Err(error) => stats.end_prevented(error, Tool::Copy, execution, console),
     }
 }
 
@@ -83,13 +83,13 @@ fn copy(request: Request, console: &Console) -> Outcome {
         console.error(line);
     }
     let run = Run {
-        summary: &summary,
+        tool: Tool::Copy,
+        summary,
         execution,
         began: request.began,
         shares: &[],
     };
-    options.common.stats.show(&run, console);
-    match Outcome::of(summary, Tool::Copy, execution) {
+    match run.end(options.common.stats, console) {
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
         outcome => outcome,
     }

@@ -14,6 +14,7 @@ use crate::console::Console;
 use crate::flags::{Advice, UsageError, choose};
 use crate::locale::Charset;
 use crate::outcome::Outcome;
+use crate::tool::Tool;
 
 /// The form in which the totals are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +36,10 @@ const VERSION: u32 = 1;
 /// A run, for its totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
+    /// The tool that ran.
+    pub tool: Tool,
     /// The counts of the run.
-    pub summary: &'a Summary,
+    pub summary: Summary,
     /// The way in which the run was executed.
     pub execution: Execution,
     /// The start of the run.
@@ -45,16 +48,28 @@ pub struct Run<'a> {
     pub shares: &'a [u64],
 }
 
-impl<'a> Run<'a> {
+impl Run<'_> {
     /// Returns a run of one process that begins now.
     #[must_use]
-    pub fn beginning_now(summary: &'a Summary, execution: Execution) -> Self {
+    pub fn beginning_now(tool: Tool, summary: Summary, execution: Execution) -> Self {
         Self {
+            tool,
             summary,
             execution,
             began: Instant::now(),
             shares: &[],
         }
+    }
+
+    /// Shows the totals of the run, which has just ended. Returns how it ended.
+    pub fn end(&self, stats: Stats, console: &Console) -> Outcome {
+        let wall = self.began.elapsed();
+        match stats {
+            Stats::Hidden => {}
+            Stats::Text => console.write_stderr(text(self, wall).as_bytes()),
+            Stats::Json => console.print(&[json(self, wall).as_bytes()]),
+        }
+        Outcome::of(self.summary, self.tool, self.execution)
     }
 }
 
@@ -77,6 +92,7 @@ impl Stats {
     pub fn end_prevented(
         self,
         error: UsageError,
+        tool: Tool,
         execution: Execution,
         console: &Console,
     ) -> Result<Outcome, UsageError> {
@@ -86,109 +102,103 @@ impl Stats {
         console.usage_error(&error, b"");
         let mut summary = Summary::default();
         summary.failures = 1;
-        self.show(&Run::beginning_now(&summary, execution), console);
-        Ok(Outcome::Incomplete)
+        Ok(Run::beginning_now(tool, summary, execution).end(self, console))
     }
+}
 
-    /// Shows the totals of a run that has just ended.
-    pub fn show(self, run: &Run<'_>, console: &Console) {
-        let wall = run.began.elapsed();
-        match self {
-            Self::Hidden => {}
-            Self::Text => {
-                let text = text(run, wall);
-                console.write_stderr(text.as_bytes());
-            }
-            Self::Json => console.print(&[json(run, wall).as_bytes()]),
-        }
+/// One total: its key in JSON, its label, its number, and how people see the number.
+type Total = (&'static str, &'static str, u64, fn(u64) -> String);
+
+fn count(number: u64) -> String {
+    Count(number).to_string()
+}
+
+fn size(bytes: u64) -> String {
+    Bytes(bytes).to_string()
+}
+
+/// Returns the totals of the summary that both forms show, except for the entries.
+fn totals(summary: &Summary) -> [Total; 14] {
+    [
+        ("files", "files", summary.files, count),
+        ("directories", "directories", summary.directories, count),
+        ("symlinks", "symbolic links", summary.symlinks, count),
+        ("hard_links", "hard links", summary.hard_links, count),
+        ("other", "other types", summary.other, count),
+        ("unknown", "unknown types", summary.unknown, count),
+        ("bytes", "size", summary.bytes, size),
+        (
+            "reflinked_bytes",
+            "shared by reflink",
+            summary.reflinked_bytes,
+            size,
+        ),
+        ("kept", "kept", summary.kept, count),
+        ("compared", "compared", summary.compared, count),
+        ("deleted", "deleted", summary.deleted, count),
+        ("not_deleted", "not deleted", summary.not_deleted, count),
+        ("failures", "failures", summary.failures, count),
+        ("declined", "declined", summary.declined, count),
+    ]
+}
+
+/// Returns the speed, and how the ranks have shared the run.
+fn speed_and_shares(run: &Run<'_>, wall: Duration) -> Vec<Total> {
+    let entries = rate(run.summary.entries, wall);
+    let bytes = rate(run.summary.bytes, wall);
+    let mut totals: Vec<Total> = vec![
+        ("entries_per_second", "entries per second", entries, count),
+        ("bytes_per_second", "size per second", bytes, size),
+    ];
+    let shares = run.shares.iter().copied();
+    if let (Some(fewest), Some(most)) = (shares.clone().min(), shares.clone().max()) {
+        totals.extend::<[Total; 3]>([
+            ("ranks", "ranks", run.shares.len() as u64, count),
+            ("fewest_entries_per_rank", "fewest per rank", fewest, count),
+            ("most_entries_per_rank", "most per rank", most, count),
+        ]);
     }
+    totals
 }
 
 /// Returns a line of JSON.
 fn json(run: &Run<'_>, wall: Duration) -> String {
-    let summary = run.summary;
-    let entries = rate(summary.entries, wall);
-    let bytes = rate(summary.bytes, wall);
-    let values = [
+    let summary = &run.summary;
+    let first = [
         ("version", VERSION.to_string()),
         ("entries", summary.entries.to_string()),
-        ("files", summary.files.to_string()),
-        ("directories", summary.directories.to_string()),
-        ("symlinks", summary.symlinks.to_string()),
-        ("hard_links", summary.hard_links.to_string()),
-        ("other", summary.other.to_string()),
-        ("unknown", summary.unknown.to_string()),
-        ("bytes", summary.bytes.to_string()),
-        ("reflinked_bytes", summary.reflinked_bytes.to_string()),
-        ("kept", summary.kept.to_string()),
-        ("compared", summary.compared.to_string()),
-        ("deleted", summary.deleted.to_string()),
-        ("not_deleted", summary.not_deleted.to_string()),
-        ("failures", summary.failures.to_string()),
-        ("declined", summary.declined.to_string()),
+    ];
+    let others = [
         ("discarded", summary.discarded.to_string()),
         ("cancelled", summary.cancelled.to_string()),
         ("dry_run", (run.execution == Execution::DryRun).to_string()),
         ("wall_seconds", format!("{:.6}", wall.as_secs_f64())),
-        ("entries_per_second", entries.to_string()),
-        ("bytes_per_second", bytes.to_string()),
     ];
-    let shares = shares(run).map(|(key, _, value)| (key, value.to_string()));
-    let members = values.into_iter().chain(shares);
+    let member = |(key, _, number, _): Total| (key, number.to_string());
+    let members = first
+        .into_iter()
+        .chain(totals(summary).map(member))
+        .chain(others)
+        .chain(speed_and_shares(run, wall).into_iter().map(member));
     let members = members.map(|(key, value)| format!("\"{key}\":{value}"));
     format!("{{{}}}\n", members.collect::<Vec<_>>().join(","))
 }
 
-/// Returns how the ranks have shared the run: a key, a label and a number each.
-fn shares(run: &Run<'_>) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
-    let shares = run.shares.iter().copied();
-    let range = shares.clone().min().zip(shares.max());
-    let ranks = run.shares.len() as u64;
-    range.into_iter().flat_map(move |(fewest, most)| {
-        [
-            ("ranks", "ranks", ranks),
-            ("fewest_entries_per_rank", "fewest per rank", fewest),
-            ("most_entries_per_rank", "most per rank", most),
-        ]
-    })
-}
-
 /// Returns a table for people, without rows of zeros.
 fn text(run: &Run<'_>, wall: Duration) -> String {
-    let summary = run.summary;
-    let count: fn(u64) -> String = |number| Count(number).to_string();
-    let size: fn(u64) -> String = |bytes| Bytes(bytes).to_string();
-    let amounts = [
-        ("files", summary.files, count),
-        ("directories", summary.directories, count),
-        ("symbolic links", summary.symlinks, count),
-        ("hard links", summary.hard_links, count),
-        ("other types", summary.other, count),
-        ("unknown types", summary.unknown, count),
-        ("size", summary.bytes, size),
-        ("shared by reflink", summary.reflinked_bytes, size),
-        ("kept", summary.kept, count),
-        ("compared", summary.compared, count),
-        ("deleted", summary.deleted, count),
-        ("not deleted", summary.not_deleted, count),
-        ("failures", summary.failures, count),
-        ("declined", summary.declined, count),
-        ("entries per second", rate(summary.entries, wall), count),
-        ("size per second", rate(summary.bytes, wall), size),
-    ];
-    let shares = shares(run).map(|(_, label, value)| (label, value, count));
-    let amounts = amounts.into_iter().chain(shares);
-    let amounts = amounts.filter(|&(_, number, _)| number > 0);
-    let rows = [
-        ("entries", count(summary.entries)),
+    let first = [
+        ("entries", count(run.summary.entries)),
         ("seconds", format!("{:.3}", wall.as_secs_f64())),
     ];
-    let rows = rows.into_iter();
-    let amounts = amounts.map(|(label, number, show)| (label, show(number)));
-    rows.chain(amounts)
-        .fold(String::new(), |text, (label, value)| {
-            format!("{text}{:<20}{value:>20}\n", format!("{label}:"))
-        })
+    let totals = totals(&run.summary).into_iter();
+    let totals = totals.chain(speed_and_shares(run, wall));
+    let totals = totals.filter(|&(_, _, number, _)| number > 0);
+    let rows = first
+        .into_iter()
+        .chain(totals.map(|(_, label, number, show)| (label, show(number))));
+    rows.fold(String::new(), |text, (label, value)| {
+        format!("{text}{:<20}{value:>20}\n", format!("{label}:"))
+    })
 }
 
 /// Returns a number per second, without fractions.
@@ -223,15 +233,13 @@ mod tests {
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
             "\n"
         );
-        let summary = summary();
-        let run = Run::beginning_now(&summary, Execution::Real);
+        let run = Run::beginning_now(Tool::Copy, summary(), Execution::Real);
         assert_eq!(json(&run, Duration::from_millis(500)), expected);
     }
 
     #[test]
     fn the_text_has_units_and_no_zeros() {
-        let summary = summary();
-        let run = Run::beginning_now(&summary, Execution::Real);
+        let run = Run::beginning_now(Tool::Copy, summary(), Execution::Real);
         let rows = [
             ("entries", "1,500"),
             ("seconds", "0.500"),
@@ -252,10 +260,9 @@ mod tests {
 
     #[test]
     fn a_shared_run_shows_its_shares() {
-        let summary = summary();
         let run = Run {
             shares: &[700, 300, 500],
-            ..Run::beginning_now(&summary, Execution::Real)
+            ..Run::beginning_now(Tool::Copy, summary(), Execution::Real)
         };
         let json = json(&run, Duration::from_millis(500));
         let end = r#","ranks":3,"fewest_entries_per_rank":300,"most_entries_per_rank":700}"#;

@@ -37,13 +37,12 @@ pub(crate) fn execute(
     let (stats, execution) = (options.common.stats, options.engine.execution);
     let nothing = |summary| {
         // A run without work shows its totals as any other.
-        stats.show(&Run::beginning_now(&summary, execution), console);
-        Ok(Outcome::Complete)
+        Ok(Run::beginning_now(Tool::Remove, summary, execution).end(stats, console))
     };
     let request = match Request::new(options, operands, console) {
         Ok(Some(request)) => request,
         Ok(None) => return nothing(Summary::default()),
-        Err(error) => return stats.end_prevented(error, execution, console),
+        Err(error) => return stats.end_prevented(error, Tool::Remove, execution, console),
     };
     if request.options.asks_once
         && let Some(question) = question(&request, console)
@@ -128,13 +127,13 @@ fn remove(
         }
     };
     let run = Run {
-        summary: &summary,
+        tool: Tool::Remove,
+        summary,
         execution,
         began,
         shares: &[],
     };
-    options.common.stats.show(&run, console);
-    Outcome::of(summary, Tool::Remove, execution)
+    run.end(options.common.stats, console)
 }
 
 /// Returns the next operand in a list. Those that the filter must not decide about are reported and left out.
