@@ -156,7 +156,11 @@ impl Peer {
         &self.shares
     }
 
+    /// Sends a message to a rank, or handles it if it is for this one.
     fn send(&mut self, to: Rank, message: Message) {
+        if to == self.rank {
+            return self.handle(to, message);
+        }
         *self.sent.entry(to).or_default() += 1;
         self.actions.push(Action::Send(to, message));
     }
@@ -166,10 +170,7 @@ impl Peer {
     }
 
     fn give_back(&mut self, ticket: Ticket, given: Given) {
-        match ticket.victim == self.rank {
-            true => self.tell(Incoming::Returned(ticket, given)),
-            false => self.send(ticket.victim, Message::GivenBack(ticket, given)),
-        }
+        self.send(ticket.victim, Message::GivenBack(ticket, given));
     }
 
     /// Handles a message of this rank's engine.
@@ -194,7 +195,6 @@ impl Peer {
                 }
                 self.give_back(ticket, given);
             }
-            Outgoing::WantPermits if self.rank == 0 => self.queue_for_permits(0),
             Outgoing::WantPermits => self.send(0, Message::WantPermits),
             Outgoing::Text(text) => self.send(0, Message::Text(text)),
             Outgoing::End if self.rank == 0 && !self.has_ended => {
@@ -209,6 +209,11 @@ impl Peer {
     /// Handles a message of another rank.
     pub(crate) fn hear(&mut self, from: Rank, message: Message, now: Duration) {
         self.received += u64::from(!matches!(message, Message::Settled { .. }));
+        self.handle(from, message);
+        self.tick(now);
+    }
+
+    fn handle(&mut self, from: Rank, message: Message) {
         match message {
             Message::Steal => self.thieves.push_back(from),
             Message::Work(stolen) => {
@@ -221,7 +226,11 @@ impl Peer {
             Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
             Message::Text(text) => self.actions.push(Action::Print(text)),
             Message::Progress(progress) => self.actions.push(Action::Count(progress)),
-            Message::WantPermits => self.queue_for_permits(from),
+            Message::WantPermits => {
+                if let Some(issuer) = &mut self.issuer {
+                    issuer.queue(from);
+                }
+            }
             Message::Permits(portion) => self.actions.push(Action::Permit(portion)),
             Message::Cancel => {
                 if !self.is_cancelled {
@@ -233,7 +242,6 @@ impl Peer {
             Message::Done(report) => self.add_result(*report),
             Message::Settled { failed, messages } => self.settled = Some((failed, messages)),
         }
-        self.tick(now);
     }
 
     /// Notes that this rank's run was cancelled, and cancels those of the others. Only the first call counts.
@@ -262,28 +270,17 @@ impl Peer {
 
     /// Notes the result of this rank, whose engine has ended. It is called once.
     pub(crate) fn finish(&mut self, mut report: Report) {
-        if self.rank == 0 {
-            return self.add_result(report);
+        if self.rank != 0 {
+            report.sent = self.sent.clone();
+            *report.sent.entry(0).or_default() += 1;
         }
-        *self.sent.entry(0).or_default() += 1;
-        report.sent = self.sent.clone();
-        self.actions
-            .push(Action::Send(0, Message::Done(Box::new(report))));
-    }
-
-    fn queue_for_permits(&mut self, rank: Rank) {
-        if let Some(issuer) = &mut self.issuer {
-            issuer.queue(rank);
-        }
+        self.send(0, Message::Done(Box::new(report)));
     }
 
     fn issue_permits(&mut self, now: Duration) {
         while let Some((rank, portion)) = self.issuer.as_mut().and_then(|issuer| issuer.issue(now))
         {
-            match rank {
-                0 => self.actions.push(Action::Permit(portion)),
-                _ => self.send(rank, Message::Permits(portion)),
-            }
+            self.send(rank, Message::Permits(portion));
         }
     }
 
