@@ -18,12 +18,6 @@ use rustix::io::Errno;
 
 use crate::sys;
 
-/// A program that preloads a library for other programs. The name of the file begins with `lib` and this name.
-struct Interceptor {
-    name: &'static str,
-    switch: Switch,
-}
-
 /// The variable by which a library that is preloaded can be switched off.
 enum Switch {
     None,
@@ -31,59 +25,46 @@ enum Switch {
     OnBy(&'static str),
 }
 
+/// Programs that preload a library for other programs. The name of the file begins with `lib` and this name.
+///
 /// LD_PRELOAD alone says that a library is preloaded, because no other variable of these programs has an effect
 /// without it. pseudo, fakechroot and the sandbox keep it set in the programs that they run, even under `env -i`.
-const INTERCEPTORS: [Interceptor; 5] = [
-    Interceptor {
-        name: "fakeroot",
-        switch: Switch::None,
-    },
-    Interceptor {
-        name: "pseudo",
-        switch: Switch::OffBy("PSEUDO_DISABLED"),
-    },
-    Interceptor {
-        name: "fakechroot",
-        switch: Switch::None,
-    },
-    Interceptor {
-        name: "eatmydata",
-        switch: Switch::None,
-    },
+const INTERCEPTORS: [(&str, Switch); 5] = [
+    ("fakeroot", Switch::None),
+    ("pseudo", Switch::OffBy("PSEUDO_DISABLED")),
+    ("fakechroot", Switch::None),
+    ("eatmydata", Switch::None),
     // Gentoo builds packages in it.
-    Interceptor {
-        name: "sandbox",
-        switch: Switch::OnBy("SANDBOX_ON"),
-    },
+    ("sandbox", Switch::OnBy("SANDBOX_ON")),
 ];
 
-impl Interceptor {
-    /// Returns `true` if this value of LD_PRELOAD, a list with spaces or colons, contains the library.
-    fn is_in(&self, preloaded: &OsStr) -> bool {
-        let is_separator = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
-        preloaded.as_bytes().split(is_separator).any(|path| {
-            let file = path.rsplit(|&byte| byte == b'/').next();
-            let suffix = file
-                .and_then(|file| file.strip_prefix(b"lib"))
-                .and_then(|file| file.strip_prefix(self.name.as_bytes()));
-            // Such as `.so`, `.so.0` and `-sysv.so`, but not the rest of another word.
-            suffix.is_some_and(|suffix| !suffix.first().is_some_and(u8::is_ascii_alphabetic))
-        })
-    }
-
-    /// Returns `true` unless a variable switches the library off.
+impl Switch {
+    /// Returns `true` unless the variable switches the library off.
     fn is_on(&self, variable: impl Fn(&str) -> Option<OsString>) -> bool {
         // pseudo, too, looks at the first character only.
         let says_no = |value: OsString| {
             let first = value.as_bytes().first();
             first.is_some_and(|first| b"0fFnN".contains(first))
         };
-        match self.switch {
-            Switch::None => true,
-            Switch::OffBy(name) => variable(name).is_none_or(says_no),
-            Switch::OnBy(name) => !variable(name).is_some_and(says_no),
+        match self {
+            Self::None => true,
+            Self::OffBy(name) => variable(name).is_none_or(says_no),
+            Self::OnBy(name) => !variable(name).is_some_and(says_no),
         }
     }
+}
+
+/// Returns `true` if this value of LD_PRELOAD, a list with spaces or colons, contains the library of a program.
+fn contains(preloaded: &OsStr, program: &str) -> bool {
+    let is_separator = |byte: &u8| *byte == b':' || byte.is_ascii_whitespace();
+    preloaded.as_bytes().split(is_separator).any(|path| {
+        let file = path.rsplit(|&byte| byte == b'/').next();
+        let suffix = file
+            .and_then(|file| file.strip_prefix(b"lib"))
+            .and_then(|file| file.strip_prefix(program.as_bytes()));
+        // Such as `.so`, `.so.0` and `-sysv.so`, but not the rest of another word.
+        suffix.is_some_and(|suffix| !suffix.first().is_some_and(u8::is_ascii_alphabetic))
+    })
 }
 
 /// Returns the names of the programs whose libraries are preloaded, according to the environment.
@@ -93,8 +74,8 @@ fn active(variable: impl Fn(&str) -> Option<OsString>) -> Vec<&'static str> {
     };
     let active = INTERCEPTORS
         .iter()
-        .filter(|interceptor| interceptor.is_in(&preloaded) && interceptor.is_on(&variable));
-    active.map(|interceptor| interceptor.name).collect()
+        .filter(|(name, switch)| contains(&preloaded, name) && switch.is_on(&variable));
+    active.map(|&(name, _)| name).collect()
 }
 
 /// Returns the warning that `command` bypasses libraries, if some are preloaded.
