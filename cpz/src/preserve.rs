@@ -25,10 +25,9 @@ enum Requested {
 /// The attributes to preserve, according to the flags so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PreserveFlags {
-    /// All attributes except the context and extended attributes, which the next fields decide.
+    /// All attributes except the extended attributes, which the next field decides.
     attributes: Preserve,
     xattrs: Requested,
-    context: bool,
     /// `-a` was given, which warns of no attribute that cannot be preserved.
     is_archive: bool,
     /// The context was requested by its own name, which `--no-preserve=all` does not take back.
@@ -97,7 +96,6 @@ impl PreserveFlags {
     /// Returns the attributes that the engine is to preserve.
     pub(crate) fn attributes(&self) -> Preserve {
         let mut attributes = self.attributes;
-        attributes.context = self.context;
         attributes.xattrs = match self.xattrs {
             Requested::ByName => Xattrs::Require,
             Requested::IfPossible if self.is_archive => Xattrs::Try,
@@ -136,14 +134,14 @@ impl PreserveFlags {
             Attribute::Ownership => self.attributes.ownership = true,
             Attribute::Links => self.preserve_links(),
             Attribute::Context => {
-                self.context = true;
+                self.attributes.context = true;
                 self.requires_context = true;
             }
             Attribute::Xattr => self.xattrs = Requested::ByName,
             Attribute::All => {
                 self.preserve_default();
                 self.preserve_links();
-                self.context = true;
+                self.attributes.context = true;
                 if self.xattrs == Requested::No {
                     self.xattrs = Requested::IfPossible;
                 }
@@ -158,7 +156,7 @@ impl PreserveFlags {
             Attribute::Ownership => self.attributes.ownership = false,
             Attribute::Links => self.attributes.links = false,
             Attribute::Context => {
-                self.context = false;
+                self.attributes.context = false;
                 self.requires_context = false;
             }
             Attribute::Xattr => self.xattrs = Requested::No,
@@ -166,7 +164,6 @@ impl PreserveFlags {
                 self.attributes = Preserve::default();
                 self.attributes.mode = ModePolicy::Discard;
                 self.xattrs = Requested::No;
-                self.context = false;
             }
         }
     }
