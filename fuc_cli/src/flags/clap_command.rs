@@ -109,21 +109,18 @@ fn id<I>(flag: &Flag<I>) -> &'static str {
 
 fn with_value(arg: Arg, word: &'static str, accepts: Accepts) -> Arg {
     let arg = arg.value_name(word);
-    match accepts {
-        Accepts::Text => arg
-            .value_parser(ValueParser::os_string())
-            .value_hint(ValueHint::Other),
-        Accepts::File => arg
-            .value_parser(ValueParser::os_string())
-            .value_hint(ValueHint::FilePath),
-        Accepts::Directory => arg
-            .value_parser(ValueParser::os_string())
-            .value_hint(ValueHint::DirPath),
-        Accepts::OneOf(words) => arg.value_parser(PossibleValuesParser::new(words)),
+    let hint = match accepts {
+        Accepts::Text => ValueHint::Other,
+        Accepts::File => ValueHint::FilePath,
+        Accepts::Directory => ValueHint::DirPath,
+        Accepts::OneOf(words) => return arg.value_parser(PossibleValuesParser::new(words)),
         // Each list adds to those before it.
-        Accepts::ListOf(words) => arg
-            .value_parser(PossibleValuesParser::new(words))
-            .value_delimiter(',')
-            .action(ArgAction::Append),
-    }
+        Accepts::ListOf(words) => {
+            return arg
+                .value_parser(PossibleValuesParser::new(words))
+                .value_delimiter(',')
+                .action(ArgAction::Append);
+        }
+    };
+    arg.value_parser(ValueParser::os_string()).value_hint(hint)
 }

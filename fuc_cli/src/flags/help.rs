@@ -15,11 +15,7 @@ impl<I: Copy> Table<I> {
         let mut text = Vec::with_capacity(4096);
         let mut lead = "Usage: ";
         for usage in self.usage {
-            text.extend_from_slice(lead.as_bytes());
-            text.extend_from_slice(program);
-            text.push(b' ');
-            text.extend_from_slice(usage.as_bytes());
-            text.push(b'\n');
+            text.extend([lead.as_bytes(), program, b" ", usage.as_bytes(), b"\n"].concat());
             lead = "  or:  ";
         }
         text.extend_from_slice(self.about.as_bytes());

@@ -66,45 +66,33 @@ impl UsageError {
         self.advice == Advice::FileOrHelp
     }
 
-    fn option(parts: &[&[u8]]) -> Self {
-        Self::new(parts.concat(), Advice::FileOrHelp)
+    fn option(message: impl Into<Vec<u8>>) -> Self {
+        Self::new(message.into(), Advice::FileOrHelp)
     }
 
     pub(super) fn unknown_long(argument: &OsStr, suggestion: Option<String>) -> Self {
-        let error = Self::option(&[b"unrecognized option '", argument.as_bytes(), b"'"]);
+        let message = [b"unrecognized option '", argument.as_bytes(), b"'"].concat();
         Self {
             suggestion,
-            ..error
+            ..Self::option(message)
         }
     }
 
     pub(super) fn unknown_short(letter: u8) -> Self {
-        Self::option(&[b"invalid option -- '", &[letter], b"'"])
+        Self::option([b"invalid option -- '", &[letter][..], b"'"].concat())
     }
 
     pub(super) fn ambiguous<'a>(
         argument: &OsStr,
         possibilities: impl Iterator<Item = &'a str>,
     ) -> Self {
-        let mut error = Self::option(&[
-            b"option '",
-            argument.as_bytes(),
-            b"' is ambiguous; possibilities:",
-        ]);
-        for name in possibilities {
-            error.message.extend_from_slice(b" '--");
-            error.message.extend_from_slice(name.as_bytes());
-            error.message.push(b'\'');
-        }
-        error
+        let possibilities: String = possibilities.map(|name| format!(" '--{name}'")).collect();
+        let ending = format!("' is ambiguous; possibilities:{possibilities}");
+        Self::option([b"option '", argument.as_bytes(), ending.as_bytes()].concat())
     }
 
     pub(super) fn unwanted_value(long: &str) -> Self {
-        Self::option(&[
-            b"option '--",
-            long.as_bytes(),
-            b"' doesn't allow an argument",
-        ])
+        Self::option(format!("option '--{long}' doesn't allow an argument"))
     }
 
     pub(super) fn detached_value(long: &str, value: &OsStr) -> Self {
@@ -114,11 +102,11 @@ impl UsageError {
     }
 
     pub(super) fn missing_value(long: &str) -> Self {
-        Self::option(&[b"option '--", long.as_bytes(), b"' requires an argument"])
+        Self::option(format!("option '--{long}' requires an argument"))
     }
 
     pub(super) fn missing_short_value(letter: u8) -> Self {
-        Self::option(&[b"option requires an argument -- '", &[letter], b"'"])
+        Self::option([b"option requires an argument -- '", &[letter][..], b"'"].concat())
     }
 
     pub(super) fn abbreviated(long: &str) -> Self {
