@@ -1,13 +1,13 @@
 //! The options that the flags of cpz resolve to.
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use fuc_cli::command::Context;
 use fuc_cli::common::CommonOptions;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Occurrence, UsageError, choose, number};
+use fuc_cli::flags::{Occurrence, UsageError, choose, choose_or, number};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
@@ -219,7 +219,10 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                 options.engine.delete.get_or_insert_default();
             }
             Id::DeleteExcluded => options.engine.delete.get_or_insert_default().excluded = true,
-            Id::MaxDelete => options.max_delete = Some(most_deletions(value(), charset)?),
+            Id::MaxDelete => {
+                let invalid = || UsageError::invalid("number of deletions", value(), charset);
+                options.max_delete = Some(number(value()).ok_or_else(invalid)?);
+            }
             Id::StripTrailingSlashes => options.strips_slashes = true,
             Id::Suffix => options.rules.suffix(value().into()),
             Id::Update => options.rules.update(flag.value.as_deref(), charset)?,
@@ -231,10 +234,9 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::HardLink => options.hard_links = true,
             Id::SymbolicLink => options.symbolic_links = true,
             Id::Reflink => {
-                options.engine.reflink = match flag.value.as_deref() {
-                    None => Reflink::Always,
-                    Some(when) => choose("--reflink", when, &REFLINK, charset)?,
-                }
+                let value = flag.value.as_deref();
+                options.engine.reflink =
+                    choose_or(Reflink::Always, "--reflink", value, &REFLINK, charset)?;
             }
             Id::Sparse => {
                 options.engine.sparse = choose("--sparse", value(), &SPARSE, charset)?;
@@ -272,12 +274,4 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
     options.engine.preserve = options.preserve.attributes();
     options.engine.context = options.preserve.given_context();
     Ok(options)
-}
-
-/// Parses the value of `--max-delete`.
-fn most_deletions(value: &OsStr, charset: Charset) -> Result<u64, UsageError> {
-    number(value).ok_or_else(|| {
-        let quoted = quote::locale(value, charset);
-        UsageError::plain(format!("invalid number of deletions: {quoted}"))
-    })
 }

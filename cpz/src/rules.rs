@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use fuc_cli::flags::{UsageError, choose};
+use fuc_cli::flags::{UsageError, choose, choose_or};
 use fuc_cli::locale::Charset;
 use fuc_engine::{Backup, DestRules, Replace};
 
@@ -42,10 +42,7 @@ impl RuleFlags {
         when: Option<&OsStr>,
         charset: Charset,
     ) -> Result<(), UsageError> {
-        self.update = match when {
-            None => Replace::Older,
-            Some(when) => choose("--update", when, &UPDATE, charset)?,
-        };
+        self.update = choose_or(Replace::Older, "--update", when, &UPDATE, charset)?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 
 use crate::console::Console;
 use crate::exclude::Exclusions;
-use crate::flags::{Accepts, Flag, UsageError, words};
+use crate::flags::{Accepts, Flag, UsageError, choose_or, words};
 use crate::invocation::Personality;
 use crate::locale::Charset;
 use crate::name_list::ListFile;
@@ -88,8 +88,19 @@ impl CommonOptions {
             CommonFlag::MaxRate => self.max_rate = Some(MaxRate::parse(required(), charset)?),
             // This flag only leaves a file out, which comes before the flags are resolved.
             CommonFlag::NoConfig => {}
-            CommonFlag::Progress => self.progress = Some(Progress::parse(value, charset)?),
-            CommonFlag::Stats => self.stats = Stats::parse(value, charset)?,
+            CommonFlag::Progress => {
+                let when = choose_or(
+                    Progress::Auto,
+                    "--progress",
+                    value,
+                    &progress::WHEN,
+                    charset,
+                )?;
+                self.progress = Some(when);
+            }
+            CommonFlag::Stats => {
+                self.stats = choose_or(Stats::Text, "--stats", value, &stats::FORMAT, charset)?
+            }
         }
         Ok(())
     }
@@ -99,7 +110,7 @@ impl CommonOptions {
     /// # Errors
     /// If the value is invalid.
     pub fn show_plan(&mut self, value: Option<&OsStr>, charset: Charset) -> Result<(), UsageError> {
-        let least = Verbosity::of_dry_run(value, charset)?;
+        let least = choose_or(Verbosity::Verbose, "--dry-run", value, &PLAN, charset)?;
         self.verbosity = self.verbosity.max(least);
         Ok(())
     }

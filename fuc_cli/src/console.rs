@@ -158,12 +158,6 @@ impl Console {
         stderr().is_terminal()
     }
 
-    /// Writes a line to stderr that is not a diagnostic.
-    pub(crate) fn note(&self, line: &str) {
-        self.streams()
-            .write_stderr(&[line.as_bytes(), b"\n"].concat());
-    }
-
     /// Asks on stderr, with the command's name before the question, and reads a line of stdin.
     /// No thread prints until then. The end of stdin means no.
     pub fn ask(&self, question: &str) -> Answer {

@@ -11,7 +11,7 @@
 //!
 //! **To add a flag, add a row** and give it an id.
 
-pub use choice::{choose, number, words};
+pub use choice::{choose, choose_or, number, words};
 pub(crate) use scan::read_config_line;
 pub use scan::{Occurrence, Order, Scan, Stop};
 pub use usage_error::{Advice, UsageError};

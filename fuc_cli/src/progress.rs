@@ -11,7 +11,6 @@
 //! mixes with a message, and is not drawn while a prompt waits for its answer. Without `--progress`
 //! there are only the counts, which SIGUSR1 shows.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -78,17 +77,6 @@ const EAGER: Duration = Duration::from_millis(300);
 const LOOK_AHEAD_NICE: i32 = 19;
 
 impl Progress {
-    /// Parses the value of `--progress`. Without a value it means [`Auto`](Self::Auto).
-    ///
-    /// # Errors
-    /// If the value is not one of [`WHEN`].
-    pub fn parse(when: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
-        match when {
-            None => Ok(Self::Auto),
-            Some(when) => choose("--progress", when, &WHEN, charset),
-        }
-    }
-
     /// Returns `true` if progress should be shown on this stderr.
     fn is_wanted(self) -> bool {
         match self {
@@ -197,7 +185,7 @@ impl Watched<'_> {
             let line = also.fold(totals.to_string(), |line, (number, what)| {
                 format!("{line}, {} {what}", Count(number))
             });
-            self.console.note(&line);
+            self.console.write_stderr((line + "\n").as_bytes());
         }
         summary
     }

@@ -10,7 +10,6 @@ use fuc_engine::{Cancel, Throttle};
 
 use crate::flags::UsageError;
 use crate::locale::Charset;
-use crate::quote;
 
 /// The time between two looks at the token of a worker that waits.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
@@ -31,10 +30,7 @@ impl MaxRate {
     /// # Errors
     /// If the value is not a positive decimal number, perhaps with one of the letters `K`, `M`, `G` and `T`.
     pub fn parse(value: &OsStr, charset: Charset) -> Result<Self, UsageError> {
-        Self::read(value).ok_or_else(|| {
-            let quoted = quote::locale(value, charset);
-            UsageError::plain(format!("invalid rate: {quoted}"))
-        })
+        Self::read(value).ok_or_else(|| UsageError::invalid("rate", value, charset))
     }
 
     fn read(value: &OsStr) -> Option<Self> {

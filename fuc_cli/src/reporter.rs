@@ -1,7 +1,6 @@
 //! The engine's observer: failures and questions go to stderr, `-v` lines to stdout.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +10,6 @@ use fuc_engine::{
 };
 
 use crate::console::Console;
-use crate::flags::{UsageError, choose};
-use crate::locale::Charset;
 use crate::progress::{LookAhead, Watch, Watched};
 use crate::repeats::Repeats;
 use crate::tool::Tool;
@@ -32,18 +29,6 @@ pub enum Verbosity {
 
 /// The words of `--dry-run`.
 pub const PLAN: [(&str, Verbosity); 1] = [("total", Verbosity::Quiet)];
-
-impl Verbosity {
-    /// Returns the least detail of a dry run: each action, unless `--dry-run` has the value `total`.
-    ///
-    /// # Errors
-    /// If the value is not one of [`PLAN`].
-    pub fn of_dry_run(value: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
-        value.map_or(Ok(Self::Verbose), |value| {
-            choose("--dry-run", value, &PLAN, charset)
-        })
-    }
-}
 
 /// Shows the user what the engine reports.
 pub struct Reporter<'a> {

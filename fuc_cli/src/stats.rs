@@ -4,15 +4,13 @@
 //! diagnostics never go there. Its keys are always the same, and their meaning never changes within one `version`.
 //! All values are numbers or booleans, so nothing needs to be escaped.
 
-use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{Execution, Summary};
 
 use crate::amounts::{Bytes, Count};
 use crate::console::Console;
-use crate::flags::{Advice, UsageError, choose};
-use crate::locale::Charset;
+use crate::flags::{Advice, UsageError};
 use crate::outcome::Outcome;
 use crate::tool::Tool;
 
@@ -74,17 +72,6 @@ impl Run<'_> {
 }
 
 impl Stats {
-    /// Parses the value of `--stats`. Without a value it means [`Text`](Self::Text).
-    ///
-    /// # Errors
-    /// If the value is not one of [`FORMAT`].
-    pub fn parse(format: Option<&OsStr>, charset: Charset) -> Result<Self, UsageError> {
-        match format {
-            None => Ok(Self::Text),
-            Some(format) => choose("--stats", format, &FORMAT, charset),
-        }
-    }
-
     /// Ends a run that an error has prevented: reports it, and shows totals without work.
     ///
     /// # Errors

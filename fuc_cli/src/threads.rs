@@ -5,7 +5,6 @@ use std::num::NonZeroUsize;
 
 use crate::flags::{UsageError, number};
 use crate::locale::Charset;
-use crate::quote;
 use crate::tool::Tool;
 
 pub use crate::sys::private_tables;
@@ -15,10 +14,7 @@ pub use crate::sys::private_tables;
 /// # Errors
 /// If the value is not a positive decimal number.
 pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError> {
-    number(value).ok_or_else(|| {
-        let quoted = quote::locale(value, charset);
-        UsageError::plain(format!("invalid number of threads: {quoted}"))
-    })
+    number(value).ok_or_else(|| UsageError::invalid("number of threads", value, charset))
 }
 
 /// Returns the number in the command's environment variable, if it is a positive decimal number.

@@ -46,6 +46,20 @@ pub fn choose<T: Copy + PartialEq>(
     Err(UsageError::with_help(message))
 }
 
+/// Returns `default` without a value, and the meaning of a value otherwise, as [`choose`] does.
+///
+/// # Errors
+/// As [`choose`].
+pub fn choose_or<T: Copy + PartialEq>(
+    default: T,
+    flag: &str,
+    value: Option<&OsStr>,
+    words: &[(&str, T)],
+    charset: Charset,
+) -> Result<T, UsageError> {
+    value.map_or(Ok(default), |value| choose(flag, value, words, charset))
+}
+
 /// Returns the words of such a list without their meanings, for [`Accepts`](super::Accepts).
 #[must_use]
 pub const fn words<T, const N: usize>(list: &[(&'static str, T); N]) -> [&'static str; N] {

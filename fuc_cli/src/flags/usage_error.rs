@@ -6,6 +6,9 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use crate::locale::Charset;
+use crate::quote;
+
 /// The lines that follow the error itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
@@ -48,6 +51,12 @@ impl UsageError {
     #[must_use]
     pub fn with_help(message: impl Into<Vec<u8>>) -> Self {
         Self::new(message.into(), Advice::Help)
+    }
+
+    /// Makes the error about a value that is not of the kind `what`.
+    #[must_use]
+    pub fn invalid(what: &str, value: &OsStr, charset: Charset) -> Self {
+        Self::plain(format!("invalid {what}: {}", quote::locale(value, charset)))
     }
 
     /// Looks for options that exclude each other, or do not suffice.
