@@ -3,7 +3,7 @@
 use fuc_cli::command::Context;
 use fuc_cli::common::CommonOptions;
 use fuc_cli::exclude::Exclusions;
-use fuc_cli::flags::{Occurrence, UsageError, choose};
+use fuc_cli::flags::{Occurrence, UsageError, choose_or};
 use fuc_cli::invocation::Personality;
 use fuc_cli::rate::MaxRate;
 use fuc_cli::reporter::Verbosity;
@@ -13,18 +13,9 @@ use fuc_cli::tool::Tool;
 use fuc_engine::{Execution, RemoveOp};
 
 use crate::flags::Id;
-use crate::words::{ALL, WHEN, When};
+use crate::words::{ALL, WHEN};
 
-/// The removals that the user is asked about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Prompts {
-    /// The user is never asked.
-    Never,
-    /// The user is asked about write-protected files, if stdin is a terminal.
-    WriteProtected,
-    /// The user is asked about every file (`-i`).
-    Always,
-}
+pub use crate::words::Prompts;
 
 /// The time and the place of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,8 +36,6 @@ pub struct Options {
     pub engine: RemoveOp<'static>,
     /// The removals that the user is asked about.
     pub prompts: Prompts,
-    /// Ask once before removing many operands, or directories (`-I`).
-    pub asks_once: bool,
     /// Treat stdin as a terminal.
     pub presumes_terminal: bool,
     /// The time and the place of the removal.
@@ -68,7 +57,6 @@ impl Options {
                 Personality::Strict => Prompts::WriteProtected,
                 Personality::Extended => Prompts::Never,
             },
-            asks_once: false,
             presumes_terminal: false,
             mode: Mode::Foreground,
             waits: false,
@@ -77,14 +65,9 @@ impl Options {
     }
 
     /// Sets which questions are asked. With questions, missing files are failures even after `-f`.
-    fn prompt(&mut self, when: When) {
-        self.asks_once = when == When::Once;
-        self.prompts = match when {
-            When::Never => Prompts::Never,
-            When::Once => Prompts::WriteProtected,
-            When::Always => Prompts::Always,
-        };
-        if when != When::Never {
+    fn prompt(&mut self, prompts: Prompts) {
+        self.prompts = prompts;
+        if prompts != Prompts::Never {
             self.engine.ignore_missing = false;
         }
     }
@@ -134,15 +117,15 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
         let value = flag.value.as_deref();
         match flag.id {
             Id::Force => {
-                options.prompt(When::Never);
+                options.prompt(Prompts::Never);
                 options.engine.ignore_missing = true;
             }
-            Id::PromptAlways => options.prompt(When::Always),
-            Id::PromptOnce => options.prompt(When::Once),
-            Id::Interactive => options.prompt(match value {
-                None => When::Always,
-                Some(when) => choose("--interactive", when, &WHEN, charset)?,
-            }),
+            Id::PromptAlways => options.prompt(Prompts::Always),
+            Id::PromptOnce => options.prompt(Prompts::Once),
+            Id::Interactive => {
+                let always = Prompts::Always;
+                options.prompt(choose_or(always, "--interactive", value, &WHEN, charset)?);
+            }
             Id::Directories => options.engine.empty_directories = true,
             Id::OneFileSystem => options.engine.one_file_system = true,
             Id::Recursive => options.engine.recursive = true,
@@ -248,22 +231,16 @@ mod tests {
         let prompts = |arguments| {
             let options = extended(arguments);
             let ignores_missing = options.engine.ignore_missing;
-            (options.prompts, options.asks_once, ignores_missing)
+            (options.prompts, ignores_missing)
         };
-        assert_eq!(prompts(&[]), (Prompts::Never, false, false));
-        assert_eq!(prompts(&["-f", "-i"]), (Prompts::Always, false, false));
-        assert_eq!(prompts(&["-i", "-f"]), (Prompts::Never, false, true));
-        assert_eq!(prompts(&["-iI"]), (Prompts::WriteProtected, true, false));
-        assert_eq!(prompts(&["-Ii"]), (Prompts::Always, false, false));
-        assert_eq!(
-            prompts(&["-f", "--interactive=no"]),
-            (Prompts::Never, false, true)
-        );
-        assert_eq!(prompts(&["-I", "--inter"]), (Prompts::Always, false, false));
-        assert_eq!(
-            prompts(&["--interactive=o"]),
-            (Prompts::WriteProtected, true, false)
-        );
+        assert_eq!(prompts(&[]), (Prompts::Never, false));
+        assert_eq!(prompts(&["-f", "-i"]), (Prompts::Always, false));
+        assert_eq!(prompts(&["-i", "-f"]), (Prompts::Never, true));
+        assert_eq!(prompts(&["-iI"]), (Prompts::Once, false));
+        assert_eq!(prompts(&["-Ii"]), (Prompts::Always, false));
+        assert_eq!(prompts(&["-f", "--interactive=no"]), (Prompts::Never, true));
+        assert_eq!(prompts(&["-I", "--inter"]), (Prompts::Always, false));
+        assert_eq!(prompts(&["--interactive=o"]), (Prompts::Once, false));
     }
 
     #[test]

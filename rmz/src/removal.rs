@@ -44,7 +44,7 @@ pub(crate) fn execute(
         Ok(None) => return nothing(Summary::default()),
         Err(error) => return stats.end_prevented(error, Tool::Remove, execution, console),
     };
-    if request.options.asks_once
+    if request.options.prompts == Prompts::Once
         && let Some(question) = question(&request, console)
         && console.ask(&question) == Answer::No
     {
@@ -195,9 +195,11 @@ fn question(request: &Request<'_>, console: &Console) -> Option<String> {
 fn ask(options: &Options) -> Ask {
     match options.prompts {
         Prompts::Always => Ask::Always,
-        Prompts::WriteProtected if options.presumes_terminal || io::stdin().is_terminal() => {
+        Prompts::WriteProtected | Prompts::Once
+            if options.presumes_terminal || io::stdin().is_terminal() =>
+        {
             Ask::IfWriteProtected
         }
-        Prompts::Never | Prompts::WriteProtected => Ask::Never,
+        _ => Ask::Never,
     }
 }

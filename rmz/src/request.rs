@@ -42,8 +42,7 @@ impl<'a> Request<'a> {
         operands: Vec<OsString>,
         console: &'a Console,
     ) -> Result<Option<Self>, UsageError> {
-        let asks = options.asks_once || options.prompts != Prompts::Never;
-        let prompts = asks.then_some("-i or -I");
+        let prompts = (options.prompts != Prompts::Never).then_some("-i or -I");
         let watch = options.common.begin(Tool::Remove, prompts, console)?;
         let list = options.common.list.take();
         match (&list, operands.first()) {

@@ -94,7 +94,7 @@ fn check(options: &Options) -> Result<(), UsageError> {
         _ if options.mode != Mode::Foreground => {
             "--detach or --reap is not available on several ranks"
         }
-        _ if options.prompts != Prompts::Never || options.asks_once => flags::CANNOT_PROMPT,
+        _ if options.prompts != Prompts::Never => flags::CANNOT_PROMPT,
         _ => return Ok(()),
     };
     Err(UsageError::with_help(message))
