@@ -99,17 +99,6 @@ pub struct NameList<'a> {
     has_ended: bool,
 }
 
-/// The next part of the list, as it was read.
-enum Next {
-    Name(OsString),
-    /// The list ends in these bytes, without a NUL after them.
-    Unfinished(OsString),
-    /// The list ends in a newline: it is of another kind.
-    Lines,
-    TooLong,
-    End,
-}
-
 impl NameList<'_> {
     /// Returns the name of the file as messages show it.
     #[must_use]
@@ -123,15 +112,16 @@ impl NameList<'_> {
         self.failures
     }
 
-    /// Reads up to the next NUL, or to the end of the file. A signal is the end of the list, too.
-    fn read_name(&mut self) -> io::Result<Next> {
+    /// Reads up to the next NUL, or to the end of the file. Returns a name, or the problem with it, and `None` at the end of
+    /// the list. A signal is the end, too.
+    fn read_name(&mut self) -> io::Result<Option<Result<OsString, String>>> {
         let mut name = Vec::new();
         let mut is_too_long = false;
         let mut last = None;
         loop {
             let read = match self.source.fill_buf() {
                 Err(error) if error.kind() == ErrorKind::Interrupted => match received_signal() {
-                    Some(_) => return Ok(Next::End),
+                    Some(_) => return Ok(None),
                     None => continue,
                 },
                 read => read?,
@@ -149,11 +139,21 @@ impl NameList<'_> {
             if is_at_end || end.is_some() {
                 let name = OsString::from_vec(name);
                 return Ok(match (is_at_end, last) {
-                    (true, None) => Next::End,
-                    (true, Some(b'\n')) => Next::Lines,
-                    _ if is_too_long => Next::TooLong,
-                    (true, Some(_)) => Next::Unfinished(name),
-                    (false, _) => Next::Name(name),
+                    (true, None) => None,
+                    // The list is of another kind.
+                    (true, Some(b'\n')) => Some(Err(
+                        "a newline is not the end of a name; write NUL bytes, as find -print0 does"
+                            .to_owned(),
+                    )),
+                    _ if is_too_long => Some(Err(errno_text(&Errno::NAMETOOLONG.into()))),
+                    (true, Some(_)) => Some(Err(format!(
+                        "{} does not end in a NUL byte, so the name may be incomplete",
+                        self.console.quoted(&name)
+                    ))),
+                    (false, _) if name.is_empty() => {
+                        Some(Err("invalid zero-length file name".to_owned()))
+                    }
+                    (false, _) => Some(Ok(name)),
                 });
             }
         }
@@ -172,8 +172,8 @@ impl NameList<'_> {
         self.complain_about_name(&error.message);
     }
 
-    fn complain_about_name(&mut self, problem: impl AsRef<[u8]>) {
-        self.complain(&format!(":{}", self.names), problem.as_ref());
+    fn complain_about_name(&mut self, problem: &[u8]) {
+        self.complain(&format!(":{}", self.names), problem);
     }
 }
 
@@ -185,25 +185,9 @@ impl Iterator for NameList<'_> {
             let next = self.read_name();
             self.names += 1;
             match next {
-                Ok(Next::Name(name)) if name.is_empty() => {
-                    self.complain_about_name("invalid zero-length file name");
-                }
-                Ok(Next::Name(name)) => return Some(name),
-                Ok(Next::Lines) => {
-                    let problem =
-                        "a newline is not the end of a name; write NUL bytes, as find -print0 does";
-                    self.complain_about_name(problem);
-                }
-                Ok(Next::Unfinished(name)) => {
-                    let name = self.console.quoted(&name);
-                    self.complain_about_name(format!(
-                        "{name} does not end in a NUL byte, so the name may be incomplete"
-                    ));
-                }
-                Ok(Next::TooLong) => {
-                    self.complain_about_name(errno_text(&Errno::NAMETOOLONG.into()));
-                }
-                Ok(Next::End) => self.has_ended = true,
+                Ok(Some(Ok(name))) => return Some(name),
+                Ok(Some(Err(problem))) => self.complain_about_name(problem.as_bytes()),
+                Ok(None) => self.has_ended = true,
                 Err(error) => {
                     self.has_ended = true;
                     let problem = format!("read error: {}", errno_text(&error));
