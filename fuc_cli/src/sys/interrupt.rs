@@ -36,10 +36,13 @@ static RECEIVED: AtomicI32 = AtomicI32::new(0);
 /// The time of the first signal, in milliseconds of the monotonic clock; 0 until it is known.
 static RECEIVED_AT: AtomicU64 = AtomicU64::new(0);
 
-/// Returns the token that the signals cancel. The first call installs the handlers.
+/// Returns the token for the engine. From now on, the first of these signals cancels it instead
+/// of ending the process. Another signal ends the process at once, unless it comes within half a second.
 ///
-/// A signal that was ignored when the process began stays ignored.
-pub(crate) fn cancel_on_signals() -> Cancel {
+/// If the run does not end within two seconds, because a system call hangs, the process ends
+/// by the signal. Signals that were ignored when the process began stay ignored.
+#[must_use]
+pub fn cancel_on_signals() -> Cancel {
     let token = TOKEN.get_or_init(Cancel::new).clone();
     for signal in SIGNALS {
         handle_unless_ignored(signal, on_signal, Interrupted::Fail);

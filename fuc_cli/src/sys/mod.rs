@@ -21,8 +21,9 @@ mod memory;
 mod startup;
 mod tables;
 
-pub(crate) use background::{lower_priority, spawn_background};
-pub(crate) use interrupt::{cancel_on_signals, end_by, on_status_request, received_signal};
+pub use background::{lower_priority, spawn_background};
+pub use interrupt::cancel_on_signals;
+pub(crate) use interrupt::{end_by, on_status_request, received_signal};
 pub(crate) use limits::raise_descriptor_limit;
 pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;
