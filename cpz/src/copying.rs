@@ -73,8 +73,12 @@ fn copy(request: Request, console: &Console) -> Outcome {
     {
         console.advise([b"to go on: ", &command[..]].concat());
     }
-    let unread_patterns = filter.map_or(0, |filter| filter.report_unread(console));
-    summary.failures += request.unread_names + unread_patterns;
+    let unread = filter.map(|filter| filter.take_unread(console.charset()));
+    for line in unread.into_iter().flatten() {
+        console.error(line);
+        summary.failures += 1;
+    }
+    summary.failures += request.unread_names;
     if summary.not_deleted > 0 {
         let line = format!(
             "entries not deleted because of --max-delete: {}",

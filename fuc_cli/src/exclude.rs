@@ -253,14 +253,6 @@ impl ExcludeFilter {
         }
     }
 
-    /// Reports the `.gitignore` files that could not be read, and returns their number. Call it after the run.
-    #[must_use = "each unread file is a failure"]
-    pub fn report_unread(&self, console: &Console) -> u64 {
-        let lines = self.take_unread(console.charset());
-        lines.iter().for_each(|line| console.error(line));
-        lines.len() as u64
-    }
-
     /// Returns a diagnostic for each `.gitignore` file that could not be read, and forgets these files. Call it after
     /// the run.
     #[must_use = "each unread file is a failure"]
