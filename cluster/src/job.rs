@@ -41,9 +41,6 @@ use crate::order::Order;
 use crate::peer::Peer;
 use crate::transport::{self, Local};
 
-/// The first byte of a broadcast that holds an order. Another one is the status of a job without an order.
-const ORDER: u8 = 2;
-
 /// The number of failures with one reason that each rank writes.
 const MOST_EQUAL: u64 = 100;
 
@@ -80,8 +77,8 @@ fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -
     let invocation = Invocation::of_this_process(command.name, command.tool);
     let status = command.run_here(&invocation);
     if !HAS_ORDERED.load(Ordering::Relaxed) {
-        let status_byte = u8::from(status != ExitCode::SUCCESS);
-        let _ = world.broadcast(vec![status_byte]);
+        let failed = status != ExitCode::SUCCESS;
+        let _ = world.broadcast(message::encode(&Err::<Order, _>(failed)));
     }
     status
 }
@@ -123,9 +120,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
         console.error(warning);
     }
     HAS_ORDERED.store(true, Ordering::Relaxed);
-    let mut bytes = vec![ORDER];
-    bytes.extend(message::encode(&order));
-    let _ = world.broadcast(bytes);
+    let _ = world.broadcast(message::encode(&Ok::<_, bool>(&order)));
     let homes = Homes::of_job(&order.links, &world.gather(true));
 
     let (line, socket) = line::connect(world.rank(), homes);
@@ -194,13 +189,13 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
 /// Assists rank 0. Returns the status of the job.
 fn assist(world: World) -> ExitCode {
-    let received = world.broadcast(Vec::new());
-    let order = match received.split_first() {
-        Some((&ORDER, order)) => message::decode::<Order>(order),
-        Some((0, _)) => return ExitCode::SUCCESS,
-        _ => return ExitCode::FAILURE,
+    // Without an order, it is said whether rank 0 has failed.
+    let received = message::decode::<Result<Order, bool>>(&world.broadcast(Vec::new()));
+    let order = match received.expect("the ranks run different versions of this program") {
+        Ok(order) => order,
+        Err(false) => return ExitCode::SUCCESS,
+        Err(true) => return ExitCode::FAILURE,
     };
-    let order = order.expect("the ranks run different versions of this program");
     command::prepare_work();
     progress::ignore_requests();
     let prepared = prepare(&order);

@@ -24,7 +24,6 @@
 //! | `pace` | the limit of the entries or bytes per second |
 //! | `launch` | mistakes in the way in which a job is started |
 //! | `line` | the engine's connection to the main thread |
-//! | `relay` | the output of a rank, which rank 0 prints |
 //! | `transport` | the loop of the main thread, and what it needs of a network |
 //! | `network` | the same by MPI |
 //! | `sys` | the calls of MPI that its crate has no safe form of |
@@ -41,6 +40,5 @@ mod network;
 pub mod order;
 mod pace;
 mod peer;
-mod relay;
 mod sys;
 mod transport;

@@ -10,7 +10,6 @@ use crate::homes::Homes;
 use crate::message::{Outgoing, Rank};
 use crate::order::Surroundings;
 use crate::pace::Pace;
-use crate::relay::Relay;
 
 /// The end of the connection at the engine.
 #[derive(Debug)]
@@ -52,9 +51,14 @@ impl Line {
     }
 
     /// Returns a console whose output rank 0 prints.
+    ///
+    /// Launchers pass on the output of each rank in pieces that may end anywhere. So lines of several ranks would
+    /// mix: with Open MPI, 249 of 31,801 lines of `-v` on two ranks. Only the output of rank 0 stays whole.
     pub(crate) fn console(&self, surroundings: &Surroundings) -> Console {
         let program = surroundings.program.clone();
-        let relay = Relay(self.outgoing.clone());
+        let outgoing = self.outgoing.clone();
+        // The main thread listens until the engine has ended.
+        let relay = move |output| drop(outgoing.send(Outgoing::Text(output)));
         Console::relayed(program, surroundings.charset, Box::new(relay))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fuc_cli::console::Output;
 use fuc_engine::Summary;
 use fuc_engine::distribute::{Given, Stolen, Ticket};
 use serde::de::DeserializeOwned;
@@ -9,15 +10,6 @@ use serde::{Deserialize, Serialize};
 
 /// The number of a rank.
 pub(crate) type Rank = u32;
-
-/// Whole lines of a rank's output.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Text {
-    /// Lines for stdout.
-    Lines(Vec<u8>),
-    /// Lines for stderr.
-    Diagnostics(Vec<u8>),
-}
 
 /// A message of the engine to its rank.
 #[derive(Debug)]
@@ -33,7 +25,7 @@ pub(crate) enum Outgoing {
     /// A worker waits for a permit.
     WantPermits,
     /// The rank has output.
-    Text(Text),
+    Text(Output),
     /// The run of the engine has ended.
     End,
 }
@@ -50,7 +42,7 @@ pub(crate) enum Message {
     /// The sender gives work back.
     GivenBack(Ticket, Given),
     /// Output for rank 0 to print.
-    Text(Text),
+    Text(Output),
     /// The work that the sender has done since its last such message.
     Progress(Progress),
     /// A worker of the sender waits for a permit.
@@ -167,8 +159,8 @@ pub(crate) mod tests {
             Message::Work(Vec::new()),
             Message::Entrusted(Vec::new()),
             Message::GivenBack(ticket, Given::NotReached),
-            Message::Text(Text::Lines(b"a\n".to_vec())),
-            Message::Text(Text::Diagnostics(b"b\n".to_vec())),
+            Message::Text(Output::Lines(b"a\n".to_vec())),
+            Message::Text(Output::Diagnostics(b"b\n".to_vec())),
             Message::Progress(Progress {
                 entries: 1,
                 bytes: 2,

@@ -30,9 +30,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
+use fuc_cli::console::Output;
 use fuc_engine::distribute::{Given, Incoming, Ticket};
 
-use crate::message::{Message, Outgoing, Progress, Rank, Report, Text};
+use crate::message::{Message, Outgoing, Progress, Rank, Report};
 use crate::pace::Issuer;
 
 /// Time between two requests to the engine of a victim.
@@ -52,7 +53,7 @@ pub(crate) enum Action {
     /// Send a message to the engine of this rank.
     Tell(Incoming),
     /// Print output of another rank.
-    Print(Text),
+    Print(Output),
     /// Count work of another rank.
     Count(Progress),
     /// Give the workers of this rank permits.

@@ -7,7 +7,7 @@ use fuc_cli::console::Console;
 use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
-use crate::message::{self, Message, Progress, Rank, Report, Text};
+use crate::message::{self, Message, Progress, Rank, Report};
 use crate::pace::Pace;
 use crate::peer::{Action, Peer};
 
@@ -55,8 +55,7 @@ impl Local<'_> {
                     // An engine that has ended needs no message.
                     let _ = self.socket.incoming.send(message);
                 }
-                Action::Print(Text::Lines(lines)) => self.console.print(&[&lines]),
-                Action::Print(Text::Diagnostics(lines)) => self.console.write_stderr(&lines),
+                Action::Print(output) => self.console.output(&output),
                 Action::Count(Progress {
                     entries,
                     bytes,
@@ -173,7 +172,7 @@ mod tests {
     use crate::homes::{Homes, Links};
     use crate::line;
     use crate::message::Outgoing;
-    use crate::relay::Relay;
+    use fuc_cli::console::Output;
     use fuc_cli::locale::Charset;
     use std::collections::VecDeque;
     use std::sync::Arc;
@@ -201,7 +200,7 @@ mod tests {
             bytes: 7,
             work: 6,
         };
-        let lines = Text::Lines(b"removed 'a'\n".to_vec());
+        let lines = Output::Lines(b"removed 'a'\n".to_vec());
         let done = Report {
             sent: [(0, 4)].into(),
             ..Report::default()
@@ -217,7 +216,7 @@ mod tests {
         line.send(Outgoing::End);
         let counts = Arc::<Counts>::default();
         let (send, printed) = crossbeam_channel::unbounded();
-        let relay = Box::new(Relay(send));
+        let relay = Box::new(move |output| send.send(output).unwrap());
         let console = &Console::relayed(Vec::new(), Charset::Ascii, relay);
         let local = Local {
             socket: &socket,
@@ -233,7 +232,7 @@ mod tests {
             (10, 14, 12)
         );
         let _ = console.finish();
-        assert!(matches!(printed.try_recv(), Ok(Outgoing::Text(text)) if text == lines));
+        assert_eq!(printed.try_recv(), Ok(lines));
     }
 
     /// A network on which the other rank answers only when this one has freed its messages.

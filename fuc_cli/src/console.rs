@@ -41,7 +41,7 @@ pub enum Written {
 /// A line at the bottom of a terminal, such as one that shows progress.
 ///
 /// The console calls it under its lock, so it never mixes with other output.
-pub(crate) trait StatusLine: fmt::Debug + Send {
+pub(crate) trait StatusLine: Send {
     /// Draws the line, in place of an earlier drawing.
     fn redraw(&mut self);
 
@@ -52,23 +52,32 @@ pub(crate) trait StatusLine: fmt::Debug + Send {
     fn keep_prompt(&mut self);
 }
 
+/// Whole lines for one of the streams.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
+pub enum Output {
+    /// Lines for stdout.
+    Lines(Vec<u8>),
+    /// Lines for stderr.
+    Diagnostics(Vec<u8>),
+}
+
 /// Receives the output of a console in place of stdout and stderr: another process prints it.
 ///
 /// The console calls it under its lock. So it receives everything in order.
-pub trait Relay: fmt::Debug + Send {
-    /// Receives whole lines for stdout.
-    fn print(&self, lines: Vec<u8>);
-
-    /// Receives whole lines for stderr.
-    fn report(&self, lines: Vec<u8>);
-}
+pub type Relay = Box<dyn Fn(Output) + Send>;
 
 /// stdin, stdout and stderr of a command.
-#[derive(Debug)]
 pub struct Console {
     program: Vec<u8>,
     charset: Charset,
     streams: Mutex<Streams>,
+}
+
+impl fmt::Debug for Console {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Console").finish_non_exhaustive()
+    }
 }
 
 impl Console {
@@ -84,7 +93,7 @@ impl Console {
 
     /// Makes a console that gives all output to `relay`. [`ask`](Self::ask) must not be called.
     #[must_use]
-    pub fn relayed(program: Vec<u8>, charset: Charset, relay: Box<dyn Relay>) -> Self {
+    pub fn relayed(program: Vec<u8>, charset: Charset, relay: Relay) -> Self {
         let streams = Streams {
             relay: Some(relay),
             ..Streams::default()
@@ -112,6 +121,14 @@ impl Console {
     #[must_use]
     pub fn quoted(&self, name: impl AsRef<OsStr>) -> String {
         quote::always(name, self.charset)
+    }
+
+    /// Prints what another process has relayed.
+    pub fn output(&self, output: &Output) {
+        match output {
+            Output::Lines(lines) => self.print(&[lines]),
+            Output::Diagnostics(lines) => self.write_stderr(lines),
+        }
     }
 
     /// Adds whole lines to stdout. Lines of other threads do not get between them.
@@ -252,7 +269,7 @@ fn push_line(text: &mut Vec<u8>, name: &[u8], line: &[u8]) {
 }
 
 /// The state of the streams, which one thread uses at a time.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Streams {
     stdout: StdoutBuffer,
     lost_stderr: bool,
@@ -260,7 +277,7 @@ struct Streams {
     status_line: Option<Box<dyn StatusLine>>,
     advice: Vec<Vec<u8>>,
     /// Receives the output instead of stdout and stderr.
-    relay: Option<Box<dyn Relay>>,
+    relay: Option<Relay>,
 }
 
 impl Streams {
@@ -280,7 +297,7 @@ impl Streams {
             return;
         }
         if let Some(relay) = &self.relay {
-            relay.print(self.stdout.take());
+            relay(Output::Lines(self.stdout.take()));
             return;
         }
         self.clear_status_line();
@@ -292,7 +309,7 @@ impl Streams {
         self.flush_stdout();
         match &self.relay {
             None => self.write_prompt(text),
-            Some(relay) => relay.report(text.to_vec()),
+            Some(relay) => relay(Output::Diagnostics(text.to_vec())),
         }
     }
 
@@ -313,34 +330,22 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// Records each call, with the name of the stream before the lines.
-    #[derive(Clone, Debug, Default)]
-    struct Record(Arc<Mutex<Vec<Vec<u8>>>>);
-
-    impl Relay for Record {
-        fn print(&self, lines: Vec<u8>) {
-            let call = [b"stdout: ", &*lines].concat();
-            self.0.lock().unwrap().push(call);
-        }
-
-        fn report(&self, lines: Vec<u8>) {
-            let call = [b"stderr: ", &*lines].concat();
-            self.0.lock().unwrap().push(call);
-        }
-    }
-
     #[test]
     fn a_relay_receives_all_output_in_order() {
-        let record = Record::default();
-        let relay = Box::new(record.clone());
+        let record = Arc::<Mutex<Vec<Output>>>::default();
+        let calls = Arc::clone(&record);
+        let relay = Box::new(move |output| calls.lock().unwrap().push(output));
         let console = Console::relayed(b"/bin/rmz".to_vec(), Charset::Ascii, relay);
         console.print(&[b"a", b"\n"]);
         console.print(&[b"b\n"]);
         console.error("c");
         console.print(&[b"d\n"]);
         assert_eq!(console.finish(), Written::All);
-        let expected = ["stdout: a\nb\n", "stderr: rmz: c\n", "stdout: d\n"];
-        let calls = record.0.lock().unwrap();
-        assert_eq!(*calls, expected.map(|call| call.as_bytes().to_vec()));
+        let expected = [
+            Output::Lines(b"a\nb\n".to_vec()),
+            Output::Diagnostics(b"rmz: c\n".to_vec()),
+            Output::Lines(b"d\n".to_vec()),
+        ];
+        assert_eq!(*record.lock().unwrap(), expected);
     }
 }
