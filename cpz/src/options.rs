@@ -98,7 +98,7 @@ impl Options {
                 "--resume is mutually exclusive with -l and -s",
             ),
             (
-                rules.atomic && makes_no_copies,
+                rules.dest.atomic && makes_no_copies,
                 "--atomic is mutually exclusive with -l, -s and --attributes-only",
             ),
         ])?;
@@ -208,13 +208,13 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Force => options.engine.force = true,
             Id::Fsync => options.engine.durable = true,
             Id::Interactive => options.rules.clobber = Clobber::Ask,
-            Id::KeepDirectorySymlink => options.rules.keep_directory_symlink = true,
+            Id::KeepDirectorySymlink => options.rules.dest.follow_links_to_directories = true,
             Id::NoClobber => options.rules.clobber = Clobber::Never,
             Id::Parents => options.engine.parents = true,
-            Id::RemoveDestination => options.rules.remove_destination = true,
+            Id::RemoveDestination => options.rules.dest.remove_first = true,
             Id::Resume => options.rules.resume = true,
             Id::NoCache => options.engine.spares_cache = true,
-            Id::Atomic => options.rules.atomic = true,
+            Id::Atomic => options.rules.dest.atomic = true,
             Id::Delete => {
                 options.engine.delete.get_or_insert_default();
             }

@@ -24,12 +24,10 @@ pub(crate) enum Clobber {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RuleFlags {
     pub(crate) clobber: Clobber,
-    pub(crate) remove_destination: bool,
-    pub(crate) keep_directory_symlink: bool,
     /// Set by `--resume`, which excludes other choices of dests to replace.
     pub(crate) resume: bool,
-    /// Set by `--atomic`, which excludes other ways to clear a dest.
-    pub(crate) atomic: bool,
+    /// The rules that flags set directly. `--atomic` excludes other ways to clear a dest.
+    pub(crate) dest: DestRules,
     update: Replace,
     makes_backups: bool,
     control: Option<OsString>,
@@ -77,7 +75,7 @@ impl RuleFlags {
                 "--resume is mutually exclusive with -i, -n, --update and --backup",
             ),
             (
-                self.atomic && (self.makes_backups || self.remove_destination),
+                self.dest.atomic && (self.makes_backups || self.dest.remove_first),
                 "--atomic is mutually exclusive with --backup and --remove-destination",
             ),
         ])
@@ -96,15 +94,12 @@ impl RuleFlags {
     /// # Errors
     /// If a word for the naming of backups is unknown.
     pub(crate) fn resolve(self, charset: Charset) -> Result<DestRules, UsageError> {
-        let mut rules = DestRules::default();
+        let mut rules = self.dest.clone();
         rules.replace = match self.resume {
             true => Replace::Changed,
             false => self.replace(),
         };
         rules.ask = self.clobber == Clobber::Ask;
-        rules.remove_first = self.remove_destination;
-        rules.atomic = self.atomic;
-        rules.follow_links_to_directories = self.keep_directory_symlink;
         rules.create_through_links = env::var_os("POSIXLY_CORRECT").is_some();
         if self.makes_backups {
             rules.backup = naming(self.control.as_deref(), charset)?;
