@@ -37,33 +37,22 @@ impl<I: Copy> Table<I> {
 }
 
 fn entry<I: Copy>(flag: &Flag<I>, personality: Personality) -> String {
-    let mut entry = String::from("  ");
-    let shorts = flag.shorts_of(personality);
-    for short in shorts.chars() {
-        entry.push('-');
-        entry.push(short);
-        entry.push_str(", ");
-    }
-    if flag.long.is_empty() {
-        entry.truncate(entry.len() - 2);
-    } else {
-        if shorts.is_empty() {
-            entry.push_str("    ");
-        }
-        entry.push_str("--");
-        entry.push_str(flag.long);
-    }
-    match flag.value {
-        Value::None => {}
-        Value::Optional(word) => entry.push_str(&format!("[={word}]")),
-        Value::Required(word) => entry.push_str(&format!("={word}")),
-    }
-    let gap = COLUMN.saturating_sub(entry.len()).max(2);
-    entry.push_str(&" ".repeat(gap));
+    let shorts = flag.shorts_of(personality).chars();
+    let shorts: String = shorts.map(|short| format!("-{short}, ")).collect();
+    let names = match (&*shorts, flag.long) {
+        (shorts, "") => shorts.trim_end_matches(", ").to_owned(),
+        ("", long) => format!("    --{long}"),
+        (shorts, long) => format!("{shorts}--{long}"),
+    };
+    let value = match flag.value {
+        Value::None => String::new(),
+        Value::Optional(word) => format!("[={word}]"),
+        Value::Required(word) => format!("={word}"),
+    };
+    // The names and the value end two columns before the explanation, or more.
+    let width = COLUMN - 4;
     let indented = flag
         .help
         .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
-    entry.push_str(&indented);
-    entry.push('\n');
-    entry
+    format!("  {:width$}  {indented}\n", names + &value)
 }
