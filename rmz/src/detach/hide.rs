@@ -143,28 +143,27 @@ impl Hiding<'_> {
         if self.preserves_mount_points && !entry.shares_device_with(place_id) {
             return Err(Errno::XDEV);
         }
-        let is_new = match &self.current {
-            Some(current) => current.place != place_id,
-            None => true,
-        };
-        if is_new {
-            // Its descriptors are closed before there are new ones.
-            self.current = None;
-            let container = Container::create(Rc::new(place))?;
-            let path = path_of(&container, directory);
-            let moved = remover
-                .hand_over(&container, &path)
-                .and_then(|()| take(&container, remover, name, entry));
-            if let Err(errno) = moved {
-                // It is empty. If this fails, `--reap` removes it.
-                let _ = container.remove();
-                return Err(errno);
+        match &self.current {
+            Some(current) if current.place == place_id => {
+                take(&current.container, remover, name, entry)?;
             }
-            self.hidden.push(path);
-            let place = place_id;
-            self.current = Some(Filling { container, place });
-        } else if let Some(current) = &self.current {
-            take(&current.container, remover, name, entry)?;
+            _ => {
+                // Its descriptors are closed before there are new ones.
+                self.current = None;
+                let container = Container::create(Rc::new(place))?;
+                let path = path_of(&container, directory);
+                let moved = remover
+                    .hand_over(&container, &path)
+                    .and_then(|()| take(&container, remover, name, entry));
+                if let Err(errno) = moved {
+                    // It is empty. If this fails, `--reap` removes it.
+                    let _ = container.remove();
+                    return Err(errno);
+                }
+                self.hidden.push(path);
+                let place = place_id;
+                self.current = Some(Filling { container, place });
+            }
         }
         self.summary.entries += 1;
         self.summary.directories += 1;
