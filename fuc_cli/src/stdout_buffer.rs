@@ -1,6 +1,5 @@
 //! Lines for stdout, collected and written in large pieces.
 
-use std::fmt;
 use std::io::{self, Write};
 
 use crate::streams::stdout;
@@ -74,15 +73,6 @@ impl StdoutBuffer {
         self.pending.clear();
         self.has_failed |= written.is_err();
         written
-    }
-}
-
-impl fmt::Debug for StdoutBuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StdoutBuffer")
-            .field("pending_bytes", &self.pending.len())
-            .field("has_failed", &self.has_failed)
-            .finish_non_exhaustive()
     }
 }
 
