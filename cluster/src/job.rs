@@ -149,8 +149,8 @@ pub fn lead(job: Job<'_>) -> Outcome {
             peer.limit_rate(rate.per_second());
         }
         let peer = take_part(world, peer, line, &local, run, report);
-        total = peer.total().clone();
-        shares = peer.shares().to_vec();
+        total = peer.total;
+        shares = peer.shares;
         total.summary
     };
     let execution = order.execution();
@@ -196,7 +196,7 @@ fn assist(world: World) -> ExitCode {
         Err(false) => return ExitCode::SUCCESS,
         Err(true) => return ExitCode::FAILURE,
     };
-    command::prepare_work();
+    command::raise_descriptor_limit();
     progress::ignore_requests();
     let prepared = prepare(&order);
     let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();

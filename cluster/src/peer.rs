@@ -85,9 +85,9 @@ pub(crate) struct Peer {
     has_ended: bool,
     /// Rank 0 only: the number of ranks that are done, and the sum of their results.
     done: u32,
-    total: Report,
-    /// Rank 0 only: the entries of each rank that is done.
-    shares: Vec<u64>,
+    pub(crate) total: Report,
+    /// Rank 0 only: the entries of each rank that is done, in no order.
+    pub(crate) shares: Vec<u64>,
     sent: BTreeMap<Rank, u64>,
     received: u64,
     /// The result of the job, and the number of messages that this rank gets.
@@ -143,18 +143,6 @@ impl Peer {
     pub(crate) fn outcome(&self) -> Option<bool> {
         let (failed, messages) = self.settled?;
         (self.received == messages).then_some(failed)
-    }
-
-    /// Returns the sum of the results of all ranks, on rank 0 and after the job.
-    #[must_use]
-    pub(crate) fn total(&self) -> &Report {
-        &self.total
-    }
-
-    /// Returns the entries of each rank, in no order, on rank 0 and after the job.
-    #[must_use]
-    pub(crate) fn shares(&self) -> &[u64] {
-        &self.shares
     }
 
     /// Sends a message to a rank, or handles it if it is for this one.

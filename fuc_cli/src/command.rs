@@ -26,6 +26,8 @@ use crate::outcome::Outcome;
 use crate::preload;
 use crate::quote;
 use crate::sys;
+
+pub use crate::sys::raise_descriptor_limit;
 use crate::tool::Tool;
 
 /// A command, the same for each of its runs.
@@ -141,7 +143,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         })?;
         match scan.stop {
             None => {
-                prepare_work();
+                raise_descriptor_limit();
                 (self.execute)(options, scan.operands, console)
             }
             Some(Stop::Help) => {
@@ -168,11 +170,6 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         let help = b" --help' for more information.\n";
         [&*hint, b"Try '", &invocation.program, help].concat()
     }
-}
-
-/// Raises the limit on open files as far as the process may. [`Command::run`] does so before it executes.
-pub fn prepare_work() {
-    sys::raise_descriptor_limit();
 }
 
 /// Returns a hint about the first argument that looks like an option but names a file, if there is one.

@@ -172,7 +172,7 @@ impl Simulation {
         let engines = self.ranks.iter().map(|rank| &rank.engine);
         let entries = engines.clone().map(|engine| engine.entries);
         assert_eq!(entries.clone().sum::<u64>(), self.shape.entries());
-        let total = self.ranks[0].peer.total().summary.entries;
+        let total = self.ranks[0].peer.total.summary.entries;
         assert_eq!(total, self.shape.entries());
         let messages = self.ranks.iter().map(|rank| rank.messages);
         let busy: u64 = engines.map(|engine| engine.busy).sum();

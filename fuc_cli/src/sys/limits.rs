@@ -6,9 +6,9 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 ///
 /// The engine then closes and reopens fewer directories of deep trees. It also works under a low
 /// limit, so a failure is ignored.
-pub(crate) fn raise_descriptor_limit() {
+pub fn raise_descriptor_limit() {
     let mut limit = getrlimit(Resource::Nofile);
-    if limit.current < limit.maximum || (limit.current.is_some() && limit.maximum.is_none()) {
+    if limit.current != limit.maximum {
         limit.current = limit.maximum;
         let _ = setrlimit(Resource::Nofile, limit);
     }

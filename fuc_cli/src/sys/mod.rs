@@ -24,7 +24,7 @@ mod tables;
 pub use background::{lower_priority, spawn_background};
 pub use interrupt::cancel_on_signals;
 pub(crate) use interrupt::{end_by, on_status_request, received_signal};
-pub(crate) use limits::raise_descriptor_limit;
+pub use limits::raise_descriptor_limit;
 pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;
 pub(crate) use startup::{execute, restore_sigpipe, was_closed};
