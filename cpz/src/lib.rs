@@ -6,8 +6,6 @@
 //! by `target`, the dest from the operands.
 
 pub mod flags;
-#[cfg(test)]
-mod manual;
 pub mod options;
 mod preserve;
 pub mod request;

@@ -2,8 +2,6 @@
 //! flags share them.
 
 pub mod flags;
-#[cfg(test)]
-mod manual;
 pub mod options;
 pub mod request;
 mod words;

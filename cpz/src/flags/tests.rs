@@ -1,6 +1,8 @@
 //! Compares the table with cp: both read the same command lines, and must report the same errors. Older
 //! releases lack some options.
 
+mod manual;
+
 use super::TABLE;
 use crate::options;
 use fuc_cli::command::Context;

@@ -1,6 +1,8 @@
 //! Compares the table with the installed rm: both read the same command lines, and must report the
 //! same errors.
 
+mod manual;
+
 use super::TABLE;
 use crate::options;
 use fuc_cli::command::Context;

@@ -8,17 +8,17 @@ use fuc_cli::invocation::Personality;
 use crate::flags::TABLE;
 
 const MANUAL: Manual = Manual {
-    summary: "remove files and directories, on all cores",
-    prose: include_str!("manual.txt"),
+    summary: "copy files and directories, on all cores",
+    prose: include_str!("../../manual.txt"),
     words: &[
-        ("{name}", "rmz"),
-        ("{NAME}", "RMZ"),
-        ("{gnu}", "rm"),
-        ("{OPERAND}", "FILE"),
-        ("{done}", "removed"),
+        ("{name}", "cpz"),
+        ("{NAME}", "CPZ"),
+        ("{gnu}", "cp"),
+        ("{OPERAND}", "SOURCE"),
+        ("{done}", "copied"),
         (
             "{single}",
-            "`--dry-run`, `--detach`, `--reap`, `--wait`, `--files0-from`, and `--exclude-from` of stdin",
+            "`--dry-run`, `--resume`, `--delete` and its like, `--files0-from`, and `--exclude-from` of stdin",
         ),
     ],
 };
@@ -26,6 +26,6 @@ const MANUAL: Manual = Manual {
 #[test]
 fn the_manual_page_and_the_completions_are_those_of_the_table() {
     let version = env!("CARGO_PKG_VERSION");
-    let command = TABLE.clap_command("rmz", version, Personality::Extended);
+    let command = TABLE.clap_command("cpz", version, Personality::Extended);
     check(Path::new(env!("CARGO_MANIFEST_DIR")), &command, &MANUAL);
 }
