@@ -36,15 +36,13 @@ pub fn errno_text(error: &io::Error) -> String {
 
 /// The circumstances of one failure, from which its diagnostic is made.
 #[derive(Clone, Copy, Debug)]
-pub struct Wording<'a> {
-    /// The tool whose words are used.
-    pub tool: Tool,
-    /// The charset in which names are shown.
-    pub charset: Charset,
+struct Wording<'a> {
+    tool: Tool,
+    charset: Charset,
     /// The path that failed.
-    pub path: &'a Path,
+    path: &'a Path,
     /// The other path, if the cause concerns two.
-    pub other: Option<&'a Path>,
+    other: Option<&'a Path>,
 }
 
 /// Returns the diagnostic for an error of the engine: one line, or a second one with advice. The command's name is
@@ -139,8 +137,7 @@ const ELSEWHERE: &str = "skipping {path}, since it's on a different device";
 
 impl Wording<'_> {
     /// Returns the diagnostic for `cause`.
-    #[must_use]
-    pub fn describe(&self, cause: Cause) -> String {
+    fn describe(&self, cause: Cause) -> String {
         match (cause, self.tool) {
             (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent(),
             (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove {path}", errno),

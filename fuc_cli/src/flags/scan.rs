@@ -86,7 +86,6 @@ impl<I: Copy> Scan<I> {
     ) -> Self {
         let mut scanner = Scanner {
             table,
-            flags: table.flags,
             personality,
             rest: arguments.iter(),
             scan: Self {
@@ -128,7 +127,6 @@ pub(crate) fn read_config_line<I: Copy>(
 
 struct Scanner<'a, I: 'static> {
     table: &'a Table<I>,
-    flags: &'static [Flag<I>],
     personality: Personality,
     rest: std::slice::Iter<'a, OsString>,
     scan: Scan<I>,
@@ -187,7 +185,7 @@ impl<I: Copy> Scanner<'_, I> {
 
     /// Returns the row with this long name, or the only row of GNU's whose long name begins with it.
     fn find_long(&self, argument: &OsStr, name: &[u8]) -> Result<&'static Flag<I>, Stop> {
-        let known = self.flags.iter().filter(|flag| !flag.long.is_empty());
+        let known = self.table.flags.iter().filter(|flag| !flag.long.is_empty());
         let exact = known.clone().find(|flag| flag.long.as_bytes() == name);
         if let Some(flag) = exact.filter(|flag| flag.is_known_to(self.personality)) {
             return Ok(flag);
@@ -201,7 +199,7 @@ impl<I: Copy> Scanner<'_, I> {
             let suggestion = match self.personality {
                 Personality::Strict => exact
                     .map(|flag| format!("'--{}' is an option of {}", flag.long, self.table.name)),
-                Personality::Extended => suggest(self.flags, name, self.personality),
+                Personality::Extended => suggest(self.table.flags, name, self.personality),
             };
             return Err(UsageError::unknown_long(argument, suggestion).into());
         };
@@ -216,7 +214,7 @@ impl<I: Copy> Scanner<'_, I> {
     fn read_bundle(&mut self, letters: &[u8]) -> Result<(), Stop> {
         for (index, &letter) in letters.iter().enumerate() {
             let shorts = |flag: &&Flag<I>| flag.shorts_of(self.personality).as_bytes();
-            let mut flags = self.flags.iter();
+            let mut flags = self.table.flags.iter();
             let Some(flag) = flags.find(|flag| shorts(flag).contains(&letter)) else {
                 return Err(UsageError::unknown_short(letter).into());
             };

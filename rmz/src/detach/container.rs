@@ -326,14 +326,15 @@ impl Observer for Below<'_> {
     }
 
     fn on_event(&self, event: Event<'_>) {
-        match event {
-            Event::Removed(path) => self.observer.on_event(Event::Removed(&self.dir.join(path))),
-            Event::RemovedDirectory(path) => self
-                .observer
-                .on_event(Event::RemovedDirectory(&self.dir.join(path))),
+        let (Event::Removed(path) | Event::RemovedDirectory(path)) = event else {
             // A removal has no other events.
-            _ => {}
-        }
+            return;
+        };
+        let path = self.dir.join(path);
+        self.observer.on_event(match event {
+            Event::RemovedDirectory(_) => Event::RemovedDirectory(&path),
+            _ => Event::Removed(&path),
+        });
     }
 
     fn counts(&self) -> Option<&Counts> {

@@ -76,21 +76,13 @@ use std::path::Path;
 
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
-use fuc_cli::tool::Tool;
-use fuc_cli::wording::Wording;
-use fuc_engine::{Cause, Operation};
+use fuc_cli::wording::errno_text;
 use rustix::io::Errno;
 
 /// Returns rm's diagnostic for a name that cannot be removed.
 fn cannot_remove(path: &Path, errno: Errno, charset: Charset) -> String {
-    let wording = Wording {
-        tool: Tool::Remove,
-        charset,
-        path,
-        other: None,
-    };
-    let errno = fuc_engine::Errno::from_raw_os_error(errno.raw_os_error());
-    wording.describe(Cause::Failed(Operation::Remove, errno))
+    let (path, reason) = (quote::always(path, charset), errno_text(&errno.into()));
+    format!("cannot remove {path}: {reason}")
 }
 
 /// Returns the line about a container that stays, whose path is absolute.
