@@ -243,7 +243,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             }
             Id::Recursive => options.engine.recursive = true,
             Id::Verbose => {
-                options.common.verbosity = options.common.verbosity.max(Verbosity::Verbose)
+                options.common.verbosity = options.common.verbosity.max(Verbosity::Verbose);
             }
             Id::DryRun => {
                 options.engine.execution = Execution::DryRun;

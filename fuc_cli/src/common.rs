@@ -99,7 +99,7 @@ impl CommonOptions {
                 self.progress = Some(when);
             }
             CommonFlag::Stats => {
-                self.stats = choose_or(Stats::Text, "--stats", value, &stats::FORMAT, charset)?
+                self.stats = choose_or(Stats::Text, "--stats", value, &stats::FORMAT, charset)?;
             }
         }
         Ok(())
