@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use fuc_cli::console::Console;
+use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::interrupt;
 use fuc_cli::outcome::Outcome;
@@ -12,6 +13,7 @@ use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::threads;
 use fuc_cli::tool::Tool;
+use fuc_engine::Summary;
 
 use cpz::options::Options;
 use cpz::request::Request;
@@ -73,28 +75,30 @@ fn copy(request: Request, console: &Console) -> Outcome {
     {
         console.advise([b"to go on: ", &command[..]].concat());
     }
+    summary.failures += request.unread_names;
+    report_rest(&mut summary, filter.as_ref(), console);
+    let run = Run {
+        began: request.began,
+        ..Run::beginning_now(Tool::Copy, summary, execution)
+    };
+    match run.end(options.common.stats, console) {
+        Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
+        outcome => outcome,
+    }
+}
+
+/// Reports the files of patterns that could not be read, which are failures, and the entries that a limit has kept.
+fn report_rest(summary: &mut Summary, filter: Option<&ExcludeFilter>, console: &Console) {
     let unread = filter.map(|filter| filter.take_unread(console.charset()));
     for line in unread.into_iter().flatten() {
         console.error(line);
         summary.failures += 1;
     }
-    summary.failures += request.unread_names;
     if summary.not_deleted > 0 {
         let line = format!(
             "entries not deleted because of --max-delete: {}",
             summary.not_deleted
         );
         console.error(line);
-    }
-    let run = Run {
-        tool: Tool::Copy,
-        summary,
-        execution,
-        began: request.began,
-        shares: &[],
-    };
-    match run.end(options.common.stats, console) {
-        Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,
-        outcome => outcome,
     }
 }

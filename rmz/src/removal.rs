@@ -78,41 +78,36 @@ fn remove(
 ) -> Outcome {
     let began = Instant::now();
     options.engine.ask = ask(&options);
+    let Options { common, engine, .. } = options;
+    let execution = engine.execution;
+    let gives_hints = common.personality == Personality::Extended && !engine.unlock;
     let cancel = interrupt::cancel_on_signals();
-    let execution = options.engine.execution;
-    let removal_unlocks = options.engine.unlock;
-    let limiter = options
-        .common
-        .max_rate
-        .map(|rate| Limiter::new(rate, &cancel));
-    let mut removal = options.engine.cancelled_by(cancel);
+    let limiter = common.max_rate.map(|rate| Limiter::new(rate, &cancel));
+    let mut removal = engine.cancelled_by(cancel);
     if let Some(limiter) = &limiter {
         removal = removal.throttled_by(limiter);
     }
     if let Some(filter) = filter.clone() {
         removal = removal.filtered_by(filter);
     }
-    let reporter =
-        Reporter::new(console, Tool::Remove, options.common.verbosity).in_execution(execution);
-    let gives_hints = options.common.personality == Personality::Extended && !removal_unlocks;
     let advise = |cause| {
         if let Some(hint) = hint(cause).filter(|_| gives_hints) {
             console.advise(hint.into());
         }
     };
-    let reporter = reporter.passing_failures_to(&advise);
+    let reporter = Reporter::new(console, Tool::Remove, common.verbosity)
+        .in_execution(execution)
+        .passing_failures_to(&advise);
     let summary = match operands {
         Operands::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
-            let look_ahead = |cancel, counts: &_| {
-                let look_ahead = removal.clone().cancelled_by(cancel);
-                look_ahead.count(operands(), counts)
+            let count = |cancel, counts: &_| {
+                let counted = removal.clone().cancelled_by(cancel);
+                counted.count(operands(), counts)
             };
-            let run = |reporter: &Reporter<'_>| removal.run(operands(), reporter);
             // A look-ahead would not keep to the rate.
-            let look_ahead = limiter
-                .is_none()
-                .then(|| Box::new(look_ahead) as LookAhead<'_>);
+            let look_ahead = limiter.is_none().then(|| Box::new(count) as LookAhead<'_>);
+            let run = |reporter: &Reporter<'_>| removal.run(operands(), reporter);
             reporter.run(watch, run, look_ahead)
         }
         Operands::Listed(mut names) => {
@@ -127,13 +122,10 @@ fn remove(
         }
     };
     let run = Run {
-        tool: Tool::Remove,
-        summary,
-        execution,
         began,
-        shares: &[],
+        ..Run::beginning_now(Tool::Remove, summary, execution)
     };
-    run.end(options.common.stats, console)
+    run.end(common.stats, console)
 }
 
 /// Returns the next operand in a list. Those that the filter must not decide about are reported and left out.
