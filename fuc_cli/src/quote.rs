@@ -33,13 +33,6 @@ enum Piece {
 #[must_use]
 pub fn always(name: impl AsRef<OsStr>, charset: Charset) -> String {
     let name = name.as_ref().as_bytes();
-    let is_plain = |byte| matches!(byte, b' '..=b'~') && byte != b'\'';
-    // The fast path for nearly every name, because `-v` quotes one for each line.
-    if let Ok(name) = str::from_utf8(name)
-        && name.bytes().all(is_plain)
-    {
-        return ["'", name, "'"].concat();
-    }
     // Double quotes are the more readable choice if nothing is special to a shell or a C compiler.
     let fits_double_quotes = |index, character: char| match character {
         '#' | '~' => index == 0,
