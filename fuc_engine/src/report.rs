@@ -138,7 +138,7 @@ impl<'a> Report<'a> {
         self.observer.on_event(event);
     }
 
-    /// Asks the user. Counts a name, or a dest, that stays because the answer is no.
+    /// Asks the user. Counts a name or a dest that the user wants to keep.
     pub(crate) fn confirm(&self, question: Question<'_>) -> Answer {
         let answer = self.observer.confirm(question);
         if answer == Answer::No {

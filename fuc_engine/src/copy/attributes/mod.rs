@@ -159,7 +159,7 @@ impl Transfer<'_> {
     /// Sets all attributes. After a failure to set the owner only the times are set, as in cp.
     pub(super) fn run(&self) -> Attributes {
         let mut warning = None;
-        // Another owner may be the only one who may set them.
+        // Once the file belongs to another user, this one may lack the right to set them.
         let times = match self.policy.options.preserve.timestamps {
             true => self.set_times(),
             false => Ok(()),
