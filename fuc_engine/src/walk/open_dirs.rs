@@ -17,6 +17,7 @@ pub(crate) struct OpenDirs<'n> {
 
 impl<'n> OpenDirs<'n> {
     /// Opens the directories of `node`, for its entries to be visited.
+    #[inline]
     pub(crate) fn open<V: Visitor>(visitor: &V, node: &'n NodeOf<V>) -> Result<Self, Errno> {
         let pin = |side| visitor.descriptors().pin(node, side, visitor.roots());
         Ok(Self {
