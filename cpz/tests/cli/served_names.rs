@@ -14,7 +14,7 @@ use testkit::{
     or_skip,
     probe::{Errno, FuseMount, Habits, Names, Numbering},
     run::{Outcome, Run, Status},
-    snapshot::{Attributes, assert_same_tree},
+    snapshot::{Attributes, Snapshot, assert_same_tree},
     tree::{Scratch, Tree, noise},
 };
 
@@ -186,10 +186,20 @@ fn directories_that_become_one_are_merged_as_by_cp() {
         fs::create_dir(place.path().join("d")).unwrap();
         let dest = place.path().join("d").display().to_string();
         succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
-        for dir in (0..20).map(|number| place.stored().join(format!("d/late{number}"))) {
-            for file in ["a", "b", "both/a", "both/b"] {
-                assert!(dir.join(file).exists(), "{dir:?}/{file}");
-            }
+        let merged = ["a", "b", "both", "both/a", "both/b"];
+        let expected = (0..20).flat_map(|number| {
+            let below = merged.map(|name| format!("late{number}/{name}"));
+            [vec![format!("late{number}")], below.to_vec()].concat()
+        });
+        let copied = Snapshot::of(place.stored().join("d"), Attributes::CONTENT);
+        assert_eq!(copied.len(), 1 + expected.clone().count());
+        for name in expected {
+            let content = name
+                .ends_with('a')
+                .then_some("a")
+                .or(name.ends_with('b').then_some("b"));
+            let found = fs::read_to_string(place.stored().join("d").join(&name));
+            assert_eq!(found.ok().as_deref(), content, "{name}");
         }
     }
 }

@@ -146,37 +146,39 @@ pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNod
     let Some(dest) = shared_dest(ctx, &node) else {
         return Some(node);
     };
-    let node = ctx.writers.begin_directory(dest, node)?;
-    if ctx.writers.may_have_filled(&node) && !is_dest_empty(ctx, &node).unwrap_or(true) {
-        node.state.note_merged();
-    }
-    Some(node)
-}
-
-fn is_dest_empty(ctx: &Context<'_>, node: &CopyNode) -> Result<bool, Errno> {
-    let dest = ctx.descriptors.pin(node, Side::Dest, ctx)?;
-    sys::is_empty_directory(look::list(ctx, dest.as_fd())?.as_fd(), |_| false)
+    // On a native filesystem, two names for one directory are so rare that nothing is remembered for them.
+    let stays = node.state.origin() == Origin::Existing
+        && ctx
+            .descriptors
+            .pin(&node, Side::Dest, ctx)
+            .is_ok_and(|dest| !is_node_native(ctx, &node, dest.as_fd()));
+    ctx.writers.begin_directory(dest, node, stays)
 }
 
 /// Notes that a directory is complete. Returns one that has waited for it.
 pub(super) fn end_filling(ctx: &Context<'_>, node: &CopyNode) -> Option<CopyNode> {
+    if shares_dests(ctx, node) {
+        ctx.writers.forget_in(node);
+    }
     ctx.writers.end_directory(shared_dest(ctx, node)?, node)
 }
 
 /// Returns the dest of a directory if it is in one that existed, so that another directory may lead there.
 fn shared_dest(ctx: &Context<'_>, node: &CopyNode) -> Option<SharedDest> {
     let parent = node.place.parent.as_ref()?;
-    // A link may lead to the dest of any directory.
-    let may_be_link = ctx.policy.options.rules.follow_links_to_directories;
-    let is_alone = ctx.settings.is_in_order || !ctx.changes.are_visible();
-    if may_be_link || is_alone || parent.state.origin() == Origin::Created {
-        return None;
-    }
     let dest = node.dir.slot(Side::Dest).identity()?;
-    Some(SharedDest {
+    shares_dests(ctx, parent).then(|| SharedDest {
         parent: parent.address(),
         dest: dest.file(),
     })
+}
+
+/// Returns `true` if several directories in `parent` may be copied to one dest.
+fn shares_dests(ctx: &Context<'_>, parent: &CopyNode) -> bool {
+    // A link may lead to the dest of any directory.
+    let may_be_link = ctx.policy.options.rules.follow_links_to_directories;
+    let is_alone = ctx.settings.is_in_order || !ctx.changes.are_visible();
+    !may_be_link && !is_alone && parent.state.origin() == Origin::Existing
 }
 
 /// Returns `true` if a name in another case leads to the same file.

@@ -2,10 +2,9 @@
 
 use std::collections::hash_map::Entry;
 use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::decide::mode::Origin;
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
 use crate::sync::lock;
@@ -16,16 +15,23 @@ pub(super) struct Writers {
     /// At most one file and one name for each worker.
     files: Mutex<Vec<Written>>,
     file_done: Condvar,
-    /// Directories that are being filled: first the one that is copied there, then those that wait until it is complete.
-    directories: Mutex<HashMap<SharedDest, Vec<CopyNode>>>,
-    /// A directory is complete whose dest existed.
-    has_filled_existing: AtomicBool,
+    /// The dests to which several directories may be copied, by their parents.
+    directories: Mutex<HashMap<usize, HashMap<FileId, Turn>>>,
     /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
     native: AtomicU64,
 }
 
+/// The directories that are copied to one dest.
+#[derive(Default)]
+struct Turn {
+    /// First the one that is copied there, then those that wait until it is complete.
+    directories: Vec<CopyNode>,
+    /// The turn is remembered until the parent is complete, because another directory may begin later.
+    stays: bool,
+}
+
 /// A dest to which several directories of one parent may be copied.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 pub(super) struct SharedDest {
     /// The [address](crate::node::Node::address) of the parent.
     pub(super) parent: usize,
@@ -71,44 +77,48 @@ impl Writers {
     }
 
     /// Returns `node` if its entries can be copied to `dest`. If another directory is being copied there,
-    /// [`end_directory`](Self::end_directory) returns the node later.
-    pub(super) fn begin_directory(&self, dest: SharedDest, node: CopyNode) -> Option<CopyNode> {
-        match lock(&self.directories).entry(dest) {
-            Entry::Vacant(free) => {
-                free.insert(vec![node.clone()]);
-                Some(node)
-            }
+    /// [`end_directory`](Self::end_directory) returns the node later. `stays` says that a directory that begins after this one
+    /// has ended may lead there, too.
+    pub(super) fn begin_directory(
+        &self,
+        dest: SharedDest,
+        node: CopyNode,
+        stays: bool,
+    ) -> Option<CopyNode> {
+        let mut directories = lock(&self.directories);
+        let siblings = directories.entry(dest.parent).or_default();
+        let turn = match siblings.entry(dest.dest) {
+            Entry::Vacant(free) => free.insert(Turn::default()),
             Entry::Occupied(turn) => {
                 node.state.note_merged();
-                turn.into_mut().push(node);
-                None
+                turn.into_mut()
             }
-        }
-    }
-
-    /// Returns `true` if a directory may have been copied to a dest before the one that has made it.
-    pub(super) fn may_have_filled(&self, node: &CopyNode) -> bool {
-        // Relaxed: the table's lock was held before.
-        node.state.origin() == Origin::Created && self.has_filled_existing.load(Ordering::Relaxed)
+        };
+        turn.stays |= stays;
+        turn.directories.push(node.clone());
+        (turn.directories.len() == 1).then_some(node)
     }
 
     /// Notes that a directory is complete. Returns one that has waited for it.
     pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
-        if node.state.origin() == Origin::Existing {
-            self.has_filled_existing.store(true, Ordering::Relaxed);
-        }
-        let turn = directories.get_mut(&dest)?;
-        if !Arc::ptr_eq(turn.first()?, node) {
+        let siblings = directories.get_mut(&dest.parent)?;
+        let turn = siblings.get_mut(&dest.dest)?;
+        if !Arc::ptr_eq(turn.directories.first()?, node) {
             return None;
         }
         // The last one takes the first place.
-        turn.swap_remove(0);
-        let next = turn.first().cloned();
-        if next.is_none() {
-            directories.remove(&dest);
+        turn.directories.swap_remove(0);
+        let next = turn.directories.first().cloned();
+        if next.is_none() && !turn.stays {
+            siblings.remove(&dest.dest);
         }
         next
+    }
+
+    /// Forgets the dests in a directory that is complete.
+    pub(super) fn forget_in(&self, parent: &CopyNode) {
+        lock(&self.directories).remove(&parent.address());
     }
 
     /// Returns `true` if a native filesystem has this device number. `file` is on it.
