@@ -156,19 +156,39 @@ pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {
 }
 
 impl Transfer<'_> {
-    /// Sets all attributes. After a failure to set the owner only the times are set, as in cp.
+    /// Sets all attributes. After a failure to set the owner only the times are set, as in cp. Returns the
+    /// failure that cp reports, which sets the times first.
     pub(super) fn run(&self) -> Attributes {
         let mut warning = None;
-        // Once the file belongs to another user, this one may lack the right to set them.
-        let times = match self.policy.options.preserve.timestamps {
-            true => self.set_times(),
-            false => Ok(()),
-        };
-        let others = self.set_all_but_times(&mut warning);
-        Attributes {
-            outcome: times.and(others),
-            warning,
+        let mut outcome = self.set_all_but_times(&mut warning);
+        if self.policy.options.preserve.timestamps {
+            let times = self
+                .set_times()
+                .or_else(|error| self.set_times_as_owner(error));
+            outcome = times.and(outcome);
         }
+        Attributes { outcome, warning }
+    }
+
+    /// Sets the times after that has failed. A user who may give files away may lack the right to change those of others, so
+    /// the file is given away once more.
+    #[cold]
+    fn set_times_as_owner(&self, failed: AttributeError) -> Result<(), AttributeError> {
+        let (user, group) = (self.stat.st_uid, self.stat.st_gid);
+        let own = self.policy.user;
+        if !self.policy.options.preserve.ownership || user == own || failed.errno != Errno::PERM {
+            return Err(failed);
+        }
+        if self.dest.set_owner(Some(own), group).is_err() {
+            return Err(failed);
+        }
+        let set = self.set_times();
+        let given = self.dest.set_owner(Some(user), group);
+        given.map_err(|errno| AttributeError {
+            operation: Operation::KeepOwner,
+            errno,
+        })?;
+        set
     }
 
     fn set_all_but_times(
