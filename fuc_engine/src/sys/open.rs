@@ -44,13 +44,14 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
         Blocking::MayBlock => open_by_name(OFlags::empty()),
         Blocking::OnlyForLease => match open_by_name(OFlags::NONBLOCK) {
             // Some FUSE servers refuse flags that they do not know.
+            Err(Errno::INVAL) if flags.contains(OFlags::DIRECT) => Err(Errno::INVAL),
             Err(errno @ (Errno::AGAIN | Errno::INVAL)) => open_held(at, flags, errno),
             opened => opened,
         },
     }
 }
 
-/// Opens a file that cannot be opened without waiting, if it is a regular file.
+/// Opens a file without `O_NONBLOCK`, after that flag was refused, if it is a regular file.
 ///
 /// An `O_PATH` descriptor holds the inode first. So if a FIFO takes over the name, opening does not
 /// wait for it.
@@ -64,8 +65,10 @@ fn open_held(at: At<'_>, flags: OFlags, first: Errno) -> Result<Fd, Errno> {
         return Err(first);
     }
     match open(CWD, &proc_path(held.as_fd()), flags, 0) {
-        // The descriptor is open, and to open it by its name was permitted: /proc is missing.
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => Err(first),
+        // The descriptor is open: /proc is missing.
+        Err(Errno::NOENT | Errno::NOTDIR) => Err(first),
+        // To open a file with a lease by its name was permitted.
+        Err(Errno::ACCESS) if first == Errno::AGAIN => Err(first),
         opened => opened,
     }
 }
@@ -90,7 +93,7 @@ pub(crate) fn open_directory_noatime(
 ) -> Result<(Fd, AtimeEffect), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
     match open(dir, name, flags | OFlags::NOATIME, 0) {
-        Err(Errno::PERM) => Ok((open(dir, name, flags, 0)?, AtimeEffect::Changes)),
+        Err(Errno::PERM | Errno::INVAL) => Ok((open(dir, name, flags, 0)?, AtimeEffect::Changes)),
         result => Ok((result?, AtimeEffect::None)),
     }
 }
