@@ -19,6 +19,10 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::sys::{self, Identity};
 
+/// The most levels above a directory on which its copy is looked for. In a chain of directories, the time would grow with the
+/// square of the depth.
+const MOST_LEVELS: usize = 64;
+
 /// Returns a refusal with the paths of the source and of the dest.
 pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
     match refusal {
@@ -246,8 +250,11 @@ pub(super) fn into_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> Error {
     refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
-/// Fails if a copy would not end: if `source`, which was perhaps reached through a link, is the dest of its operand, or the
-/// copy of a directory above it, seen through another filesystem. Also if it is a directory above a link to it, or the copy of one. A dest in the way of the former is reported first.
+/// Fails if a copy would not end. `source`, which was perhaps reached through a link, is then one of these:
+///
+/// - the dest of its operand,
+/// - the copy of a directory above it, seen through another filesystem,
+/// - a directory above a link to it, or the copy of such a directory. A dest in the way of the former is reported first.
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not.
@@ -271,9 +278,10 @@ pub(super) fn cycle(
     Ok(())
 }
 
-/// Returns `true` if `source` is the copy of a directory above it. An overlay shows the directories of the one that it
-/// writes to with their inode numbers and times of birth, as directories of its own. So does a snapshot, but not those that
-/// this run has made. Coarse times and small numbers may be equal by chance.
+/// Returns `true` if `source` is the copy of a directory not far above it. If both layers of an overlay are on one
+/// filesystem, it shows directories of the upper layer with their inode numbers and times of birth, but with its own device.
+/// A snapshot shows directories in the same way, but none that this run has made. Coarse times and small numbers may be
+/// equal by chance.
 fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
     let dest_of = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
     let is_elsewhere = |dest: Identity| dest.device() != source.device();
@@ -282,7 +290,8 @@ fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
             && *node.place.name == *entry.source_name
             && dest_of(node).is_some_and(|dest| dest.is_shown_as(source))
     };
-    entry.node.and_then(dest_of).is_some_and(is_elsewhere) && above(entry).any(is_copy)
+    entry.node.and_then(dest_of).is_some_and(is_elsewhere)
+        && above(entry).take(MOST_LEVELS).any(is_copy)
 }
 
 fn above<'e>(entry: &Entry<'e>) -> impl Iterator<Item = &'e CopyNode> + Clone {
