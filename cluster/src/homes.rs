@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, Metadata};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -100,10 +99,16 @@ impl Homes {
 
     /// Returns the home of an inode.
     pub(crate) fn of(&self, inode: u64) -> Rank {
-        // Filesystems give out inode numbers in patterns. This hash is the same in all processes.
-        let hash = BuildHasherDefault::<DefaultHasher>::new().hash_one(inode);
-        self.0[(hash % self.0.len() as u64) as usize]
+        self.0[(mix(inode) % self.0.len() as u64) as usize]
     }
+}
+
+/// Spreads numbers over all 64 bits, because filesystems give out inode numbers in patterns. These are the steps
+/// of SplitMix64, which are the same for all builds.
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
 }
 
 #[cfg(test)]

@@ -189,12 +189,12 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
 /// Assists rank 0. Returns the status of the job.
 fn assist(world: World) -> ExitCode {
-    // Without an order, it is said whether rank 0 has failed.
-    let received = message::decode::<Result<Order, bool>>(&world.broadcast(Vec::new()));
-    let order = match received.expect("the ranks run different versions of this program") {
-        Ok(order) => order,
-        Err(false) => return ExitCode::SUCCESS,
-        Err(true) => return ExitCode::FAILURE,
+    // If there is no order, rank 0 sends whether it has failed.
+    let order = match message::decode::<Result<Order, bool>>(&world.broadcast(Vec::new())) {
+        Some(Ok(order)) => order,
+        Some(Err(false)) => return ExitCode::SUCCESS,
+        // In the second case, the ranks run different versions of this program.
+        Some(Err(true)) | None => return ExitCode::FAILURE,
     };
     command::raise_descriptor_limit();
     progress::ignore_requests();

@@ -156,6 +156,11 @@ mod tests {
         let mut exclusions = Exclusions::default();
         exclusions.add_pattern("*.o".as_ref());
         exclusions.add_gitignore();
+        exclusions.stop_at_unread();
+        // Files of patterns are read by rank 0 only.
+        let console = Console::new(Vec::new(), Charset::Ascii);
+        let filter = exclusions.filter(&console).unwrap().unwrap();
+        let exclusions = filter.exclusions();
         let order = Order {
             work: Work::Removal(Box::default()),
             operands: vec!["a".into(), OsString::from_vec(b"\xff\n".to_vec())],

@@ -232,7 +232,7 @@ mod tests {
             (10, 14, 12)
         );
         let _ = console.finish();
-        assert_eq!(printed.try_recv(), Ok(lines));
+        assert_eq!(printed.try_iter().collect::<Vec<_>>(), [lines]);
     }
 
     /// A network on which the other rank answers only when this one has freed its messages.
@@ -281,7 +281,11 @@ mod tests {
             cancel: &Cancel::new(),
             counts: &Counts::default(),
             pace: None,
-            console: &Console::new(Vec::new(), Charset::Ascii),
+            console: &Console::relayed(
+                Vec::new(),
+                Charset::Ascii,
+                Box::new(|output| unreachable!("printed: {output:?}")),
+            ),
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
         assert_eq!(peer.outcome(), Some(false));
