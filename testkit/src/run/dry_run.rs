@@ -29,7 +29,7 @@ pub fn check_dry_run(program: &str, args: &[&str], build: impl Fn(&Tree)) -> Out
     printed
 }
 
-/// Returns `true` for the line of a dry run that has the totals. Other lines have a quoted name or a word in its place.
+/// Returns `true` for a line that may have the totals of a dry run: a number follows.
 fn is_total(line: &str) -> bool {
     let totals = ["would remove ", "would copy "];
     let counts = totals.map(|words| line.strip_prefix(words));
@@ -41,8 +41,10 @@ fn is_total(line: &str) -> bool {
 #[must_use]
 pub fn as_done(stdout: &[u8]) -> Vec<u8> {
     let text = String::from_utf8_lossy(stdout);
+    let mut lines: Vec<_> = text.split_inclusive('\n').collect();
+    lines.pop_if(|last| is_total(last));
     let mut done = String::new();
-    for line in text.split_inclusive('\n').filter(|line| !is_total(line)) {
+    for line in lines {
         let words = [
             ("would remove ", "removed "),
             ("would skip ", "skipped "),

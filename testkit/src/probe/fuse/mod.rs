@@ -86,7 +86,8 @@ pub struct Habits {
     /// then, and only the owner of the mount may use it: for a check of permissions, the kernel would ask for attributes
     /// again. Any number of requests up to 128 can wait at once.
     pub client_caches: Duration,
-    /// The first `fstat` takes so long for directories with a name that begins with `late`.
+    /// The first `fstat` takes so long for entries with a name that begins with `late`. It does not go with
+    /// [`Removal::Hesitant`].
     pub first_look: Duration,
     /// Each `read` takes so long.
     pub read_latency: Duration,

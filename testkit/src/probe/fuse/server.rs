@@ -85,11 +85,11 @@ impl Server {
         thread::sleep(Duration::from_micros(micros));
     }
 
-    /// Waits if the attributes of a late directory are asked for the first time.
+    /// Waits if the attributes of a late entry are asked for the first time.
     pub(super) fn wait_for_look(&self, number: INodeNo) {
-        let path = self.path(number);
-        if begins_with(&path, b"late") && lock(&self.tried).insert(path) {
-            thread::sleep(self.habits.first_look);
+        let (path, delay) = (self.path(number), self.habits.first_look);
+        if !delay.is_zero() && begins_with(&path, b"late") && lock(&self.tried).insert(path) {
+            thread::sleep(delay);
         }
     }
 

@@ -91,8 +91,8 @@ impl<T> Handles<T> {
 
 /// Returns a number for a handle or an inode, another one each time.
 pub(super) fn fresh_number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(1000);
-    LAST.fetch_add(1, Ordering::Relaxed)
+    static NEXT: AtomicU64 = AtomicU64::new(1000);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Locks `mutex`. A thread that panicked must not keep the others from answering.
