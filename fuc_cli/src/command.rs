@@ -26,9 +26,9 @@ use crate::outcome::Outcome;
 use crate::preload;
 use crate::quote;
 use crate::sys;
+use crate::tool::Tool;
 
 pub use crate::sys::raise_descriptor_limit;
-use crate::tool::Tool;
 
 /// A command, the same for each of its runs.
 ///

@@ -57,7 +57,7 @@ impl Answers {
     /// Returns the diagnostic for a stdin that could not be read. The second call returns `None`.
     pub(crate) fn take_failure(&mut self) -> Option<String> {
         // GNU's tools report a failed read when they close stdin, and then without a reason.
-        std::mem::take(&mut self.has_failed).then(|| match stdin().open() {
+        std::mem::take(&mut self.has_failed).then(|| match stdin().descriptor() {
             Ok(_) => "error closing file".to_owned(),
             Err(reason) => format!("error closing file: {}", errno_text(&reason)),
         })

@@ -33,6 +33,13 @@ enum Piece {
 #[must_use]
 pub fn always(name: impl AsRef<OsStr>, charset: Charset) -> String {
     let name = name.as_ref().as_bytes();
+    let is_plain = |byte: &u8| matches!(byte, b' '..=b'~') && *byte != b'\'';
+    // Nearly all names are plain, and a plain name needs no decoding.
+    if name.iter().all(is_plain)
+        && let Ok(name) = str::from_utf8(name)
+    {
+        return ["'", name, "'"].concat();
+    }
     // Double quotes are the more readable choice if nothing is special to a shell or a C compiler.
     let fits_double_quotes = |index, character: char| match character {
         '#' | '~' => index == 0,

@@ -148,10 +148,15 @@ impl<'a> Reporter<'a> {
 
     /// Prints a line about two paths. The line of a dry run begins with `planned`.
     fn print_pair(&self, planned: &'static str, paths: [&Path; 2], end: &str) {
-        let [from, to] = paths.map(|path| self.quoted(path));
+        let [from, to] = paths.map(|path| self.console.quoted(path));
         let planned = self.words(planned, "").as_bytes();
-        self.console
-            .print(&[planned, &from, b" -> ", &to, end.as_bytes()]);
+        self.console.print(&[
+            planned,
+            from.as_bytes(),
+            b" -> ",
+            to.as_bytes(),
+            end.as_bytes(),
+        ]);
     }
 
     /// Returns the end of the line about a copy.
@@ -169,22 +174,11 @@ impl<'a> Reporter<'a> {
     }
 
     fn print_action(&self, action: &str, path: &Path) {
-        self.console
-            .print(&[action.as_bytes(), &self.quoted(path), b"\n"]);
-    }
-
-    /// Returns a path in quotes. Nearly all are plain, so that no character needs to be decoded.
-    fn quoted(&self, path: &Path) -> Vec<u8> {
-        let name = path.as_os_str().as_bytes();
-        let is_plain = |&byte: &u8| matches!(byte, b' '..=b'~') && byte != b'\'';
-        if !name.iter().all(is_plain) {
-            return self.console.quoted(path).into_bytes();
-        }
-        let mut quoted = Vec::with_capacity(name.len() + 2);
-        quoted.push(b'\'');
-        quoted.extend_from_slice(name);
-        quoted.push(b'\'');
-        quoted
+        self.console.print(&[
+            action.as_bytes(),
+            self.console.quoted(path).as_bytes(),
+            b"\n",
+        ]);
     }
 }
 

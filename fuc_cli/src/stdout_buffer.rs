@@ -59,7 +59,7 @@ impl StdoutBuffer {
     pub(crate) fn finish(&mut self) -> Option<String> {
         let written = match self.flush_to(&mut stdout()) {
             // A closed stdout cannot be closed again, which fails in GNU's tools.
-            Ok(()) if self.has_failed => stdout().open().map(drop),
+            Ok(()) if self.has_failed => stdout().descriptor().map(drop),
             written => written,
         };
         self.has_failed.then(|| match written {

@@ -35,8 +35,8 @@ pub(crate) fn stderr() -> Stream {
 }
 
 impl Stream {
-    /// Fails if the stream was closed when the process began.
-    pub(crate) fn open(&self) -> io::Result<BorrowedFd<'static>> {
+    /// Returns the descriptor. Fails if the stream was closed when the process began.
+    pub(crate) fn descriptor(&self) -> io::Result<BorrowedFd<'static>> {
         match was_closed(self.0) {
             true => Err(Errno::BADF.into()),
             false => Ok(self.0),
@@ -44,7 +44,7 @@ impl Stream {
     }
 
     pub(crate) fn is_terminal(&self) -> bool {
-        self.open().is_ok_and(|stream| stream.is_terminal())
+        self.descriptor().is_ok_and(|stream| stream.is_terminal())
     }
 
     /// Returns the width of the terminal in characters, or `None` if the stream is not a terminal or does not know.
@@ -62,13 +62,13 @@ impl Stream {
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        Ok(rustix::io::read(self.open()?, buffer)?)
+        Ok(rustix::io::read(self.descriptor()?, buffer)?)
     }
 }
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(rustix::io::write(self.open()?, bytes)?)
+        Ok(rustix::io::write(self.descriptor()?, bytes)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {

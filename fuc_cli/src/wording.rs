@@ -45,8 +45,8 @@ struct Wording<'a> {
     other: Option<&'a Path>,
 }
 
-/// Returns the diagnostic for an error of the engine: one line, or a second one with advice. The command's name is
-/// not before them.
+/// Returns the diagnostic for an error of the engine: one line, and perhaps a second one with advice, without the
+/// command's name.
 #[must_use]
 pub fn describe(error: &Error, tool: Tool, charset: Charset) -> String {
     let wording = Wording {

@@ -192,6 +192,6 @@ fn ask(options: &Options) -> Ask {
         {
             Ask::IfWriteProtected
         }
-        _ => Ask::Never,
+        Prompts::Never | Prompts::WriteProtected | Prompts::Once => Ask::Never,
     }
 }
