@@ -122,7 +122,7 @@ fn keep_links_to_what_is_newer_in_the_image() {
     });
 }
 
-/// What tells that the two are one file leaves no trace.
+/// The check whether both are one file changes neither of them.
 #[test]
 fn a_file_that_the_overlay_shows_is_not_copied_to_itself() {
     let overlay = or_skip!(Overlay::new(Layers::Together, &[], |image| {

@@ -1,4 +1,4 @@
-//! Enters directories, and removes those that are empty.
+//! Enters directories, and removes those that are empty, and names that are not entered.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

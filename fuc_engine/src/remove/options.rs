@@ -91,8 +91,8 @@ pub struct RemoveOp<'a> {
     /// is low: on open descriptors (one thread for each 12) or on address space (one for each
     /// 128 MiB). A small tree never starts a thread.
     pub threads: Option<NonZeroUsize>,
-    /// Counts the sizes of the regular files that are removed as [`Summary::bytes`](crate::Summary::bytes). That takes a
-    /// `stat` for each file. A dry run always counts them.
+    /// Counts the sizes of the regular files that are removed as [`Summary::bytes`](crate::Summary::bytes), once for each of
+    /// their names. That takes a `stat` for each name that is not a directory. A dry run always counts them.
     pub count_bytes: bool,
     /// Says whether anything is removed.
     ///

@@ -475,8 +475,8 @@ impl<T> Inlet<'_, T> {
         self.0.request.store(true, Relaxed);
     }
 
-    /// Hands tasks of another process to the workers. If tasks come back after they were [given](Thieves::give), so many
-    /// were `expected`.
+    /// Hands tasks of another process to the workers. `expected` is the number of announced returns that this call fulfils:
+    /// 0 for tasks that were not [given](Thieves::give) by this process.
     pub(crate) fn put(&self, tasks: VecDeque<T>, expected: usize) {
         let mut state = self.0.lock();
         state.elsewhere -= expected;

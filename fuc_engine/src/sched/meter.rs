@@ -66,7 +66,7 @@ pub(super) struct Lap {
 }
 
 impl Lap {
-    /// Returns a lap that begins now, in nanoseconds since the meter started.
+    /// Returns a lap that begins at `now_nanos`, in nanoseconds since the meter started.
     pub(super) fn at(now_nanos: u64) -> Self {
         Self {
             work: 0,

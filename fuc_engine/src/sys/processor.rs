@@ -17,7 +17,7 @@ use super::raw::processor;
 pub(crate) struct StarterProcessor(usize);
 
 impl StarterProcessor {
-    /// Returns the processor on which the calling thread runs now, if the kernel tells. Returns `None` in a sandbox, because
+    /// Returns the processor on which the calling thread runs now, if the kernel reports it. Returns `None` in a sandbox, because
     /// it may end the process for an unusual call.
     pub(crate) fn of_this_thread() -> Option<Self> {
         if has_seccomp() {

@@ -1,4 +1,4 @@
-//! System calls by their numbers: those that rustix lacks, or has only in a form that does not fit.
+//! System calls, most of them by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
@@ -49,7 +49,7 @@ fn result(returned: c_long) -> Result<usize, Errno> {
 
 /// Returns the processor on which the calling thread runs.
 ///
-/// That of rustix reads memory that valgrind hides, and crashes there.
+/// The function of rustix reads memory that valgrind hides, and crashes there.
 pub(super) fn processor() -> Option<usize> {
     // SAFETY: the call has no arguments.
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()

@@ -11,7 +11,7 @@ use crate::sys::Pinned;
 /// The open directories of one node: those that a removal or a copy needs.
 pub(crate) struct OpenDirs<'n> {
     source: Pinned<'n>,
-    /// `None` in a removal.
+    /// `None` unless the walk is a copy.
     dest: Option<Pinned<'n>>,
 }
 
@@ -37,6 +37,6 @@ impl<'n> OpenDirs<'n> {
     /// Returns the directory that a copy fills.
     pub(crate) fn dest(&self) -> BorrowedFd<'_> {
         let dest = self.dest.as_ref();
-        dest.expect("BUG: a removal has no dest").as_fd()
+        dest.expect("BUG: only a copy has a dest").as_fd()
     }
 }

@@ -108,9 +108,9 @@ impl Opening<'_, '_> {
         // Another process may have changed the source, too, but not to this time.
         let is_mark = |time| time != modified && mark.is_some_and(|mark| is_near(mark, time));
         if source_now.is_some_and(is_mark) {
-            // By the name that was changed: an overlay copies a file to change it by another name.
+            // Set them by the name that was changed, because an overlay copies a file up if it is changed by another name.
             let _ = inode.set_times(&source.stat);
-            // That name may have the coarser times.
+            // The dest may have the coarser times.
             if now(source.fd()) != Some(modified) {
                 let _ = Inode::Opened(source.fd()).set_times(&source.stat);
             }

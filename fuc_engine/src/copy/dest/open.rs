@@ -245,7 +245,7 @@ impl<'c> Opening<'c, '_> {
         }))
     }
 
-    /// Describes a dest that existed, and is open and empty. Takes away permissions until the copy is complete.
+    /// Describes a dest that existed, and is open. Takes away permissions until the copy is complete.
     fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'c> {
         let Self { ctx, source, .. } = self;
         let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);

@@ -262,7 +262,7 @@ enum Ended {
 }
 
 /// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
-/// `content` ends earlier. `source` was read when the file was opened.
+/// `content` ends earlier. `source` is the stat of the source when it was opened.
 fn copy_and_halve<W: CopyWorker>(
     mut copy: RangeCopy<'_>,
     source: &Stat,

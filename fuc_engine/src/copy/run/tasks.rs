@@ -85,7 +85,7 @@ pub(super) fn begin_operands<'a>(
     }
 }
 
-/// Returns the operands that are left, and when they may be begun.
+/// Begins some operands. Returns those that are left, and when they may be begun.
 fn begin_portion<'a>(
     run: &CopyRun<'a>,
     operands: &Operands,
