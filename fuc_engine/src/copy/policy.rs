@@ -27,6 +27,8 @@ pub(super) struct Policy<'a> {
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
     umask: OnceLock<u32>,
+    /// The same.
+    changes_files_of_others: OnceLock<bool>,
     /// Read when it is first needed.
     xattr_conf: OnceLock<XattrConf>,
 }
@@ -51,8 +53,15 @@ impl<'a> Policy<'a> {
                 && !options.durable
                 && is_real,
             umask: OnceLock::new(),
+            changes_files_of_others: OnceLock::new(),
             xattr_conf: OnceLock::new(),
         }
+    }
+
+    /// Returns `true` if attributes of files of other users may be changed. Root may lack that right in a container.
+    pub(super) fn changes_files_of_others(&self) -> bool {
+        let changes = &self.changes_files_of_others;
+        *changes.get_or_init(sys::may_change_files_of_others)
     }
 
     /// Returns `true` if the content of FIFOs and devices is read, instead of making new ones.

@@ -7,7 +7,10 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::rand::{GetRandomFlags, getrandom};
-use rustix::thread::{SecureComputingMode, UnshareFlags, secure_computing_mode, unshare_unsafe};
+use rustix::thread::{
+    CapabilitySet, SecureComputingMode, UnshareFlags, capabilities, secure_computing_mode,
+    unshare_unsafe,
+};
 
 /// The resources that all threads of this process have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,6 +66,11 @@ pub(super) fn has_seccomp() -> bool {
 
 pub(crate) fn effective_user() -> u32 {
     rustix::process::geteuid().as_raw()
+}
+
+/// Returns `true` if this process may change the modes and times of files of other users.
+pub(crate) fn may_change_files_of_others() -> bool {
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::FOWNER))
 }
 
 /// Returns the random bytes that the kernel gave this program when it started: always the same ones.

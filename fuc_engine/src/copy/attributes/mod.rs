@@ -4,7 +4,8 @@
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
-//! are those of the source, the content is complete, and all attributes were tried.
+//! are those of the source, the content is complete, and all attributes were tried. Only a user who could not set the times
+//! of a file that was given away sets them first, as cp does.
 //!
 //! Filesystems lie, so a call that succeeds proves only that it succeeded. Modes are therefore always
 //! set by `fchmod`, which every filesystem understands. Calls on ACLs are made only if there may be an ACL,
@@ -16,7 +17,7 @@
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
-use std::ffi::{CStr, CString};
+use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -30,10 +31,8 @@ use crate::sys::{self, At, Fd, Inode, InodeError, PathFd, Stat};
 
 mod xattrs;
 
+use xattrs::CONTEXT;
 pub(super) use xattrs::inherited_in;
-
-/// Name of the extended attribute that holds an SELinux context.
-const CONTEXT: &CStr = c"security.selinux";
 
 /// An attribute that could not be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -160,35 +159,19 @@ impl Transfer<'_> {
     /// failure that cp reports, which sets the times first.
     pub(super) fn run(&self) -> Attributes {
         let mut warning = None;
-        let mut outcome = self.set_all_but_times(&mut warning);
-        if self.policy.options.preserve.timestamps {
-            let times = self
-                .set_times()
-                .or_else(|error| self.set_times_as_owner(error));
-            outcome = times.and(outcome);
+        let preserve = &self.policy.options.preserve;
+        let set_times = || match preserve.timestamps {
+            true => self.set_times(),
+            false => Ok(()),
+        };
+        // Once the file belongs to another user, this one may not set its times.
+        let is_given_away = preserve.ownership && self.stat.st_uid != self.policy.user;
+        let early = (is_given_away && !self.policy.changes_files_of_others()).then(set_times);
+        let others = self.set_all_but_times(&mut warning);
+        Attributes {
+            outcome: early.unwrap_or_else(set_times).and(others),
+            warning,
         }
-        Attributes { outcome, warning }
-    }
-
-    /// Sets the times after that has failed. A user who may give files away may lack the right to change those of others, so
-    /// the file is given away once more.
-    #[cold]
-    fn set_times_as_owner(&self, failed: AttributeError) -> Result<(), AttributeError> {
-        let (user, group) = (self.stat.st_uid, self.stat.st_gid);
-        let own = self.policy.user;
-        if !self.policy.options.preserve.ownership || user == own || failed.errno != Errno::PERM {
-            return Err(failed);
-        }
-        if self.dest.set_owner(Some(own), group).is_err() {
-            return Err(failed);
-        }
-        let set = self.set_times();
-        let given = self.dest.set_owner(Some(user), group);
-        given.map_err(|errno| AttributeError {
-            operation: Operation::KeepOwner,
-            errno,
-        })?;
-        set
     }
 
     fn set_all_but_times(
@@ -285,7 +268,7 @@ impl Transfer<'_> {
         let policy = self.policy;
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
-            if !copies_context(policy) {
+            if !xattrs::copies_context(policy) {
                 return Ok(());
             }
             let context = std::iter::once(CONTEXT);
@@ -297,7 +280,7 @@ impl Transfer<'_> {
         }
         let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
             let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
-                true => copies_context(policy),
+                true => xattrs::copies_context(policy),
                 false => {
                     !is_posix_acl(name)
                         && policy.xattr_action(name) == XattrAction::Copy
@@ -380,17 +363,10 @@ pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
     (source.st_uid, source.st_gid) != (dest.st_uid, dest.st_gid)
 }
 
-fn copies_context(policy: &Policy<'_>) -> bool {
-    policy.options.preserve.context && policy.options.context.is_none()
-}
-
 /// Gives a dest the context that the options name, if they do. A regular file gets it before its content.
 pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), AttributeError> {
-    let Some(context) = &policy.options.context else {
-        return Ok(());
-    };
-    dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
-        .map_err(|error| AttributeError::new(Operation::SetContext, error))
+    let labelled = xattrs::set_context(policy, dest);
+    labelled.map_err(|error| AttributeError::new(Operation::SetContext, error))
 }
 
 /// An inode that is held without being opened.

@@ -8,8 +8,12 @@ use std::ffi::CStr;
 use rustix::io::Errno;
 
 use crate::copy::decide::mode::DestAcl;
+use crate::copy::policy::Policy;
 use crate::sys::InodeError::{self, Failed};
 use crate::sys::{self, ACCESS_ACL, DEFAULT_ACL, Inode};
+
+/// Name of the extended attribute that holds an SELinux context.
+pub(super) const CONTEXT: &CStr = c"security.selinux";
 
 /// Returns `true` if an attribute says on which servers or disks a filesystem has put a file: those of Lustre and of Ceph.
 /// On another filesystem, it would be wrong, or put the copy where its directory does not want it.
@@ -25,6 +29,19 @@ pub(super) fn is_layout(name: &CStr) -> bool {
             | b"trusted.som"
     );
     is_of_lustre || name.starts_with(b"lustre.") || name.starts_with(b"ceph.")
+}
+
+/// Returns `true` if the SELinux context of the source is copied.
+pub(super) fn copies_context(policy: &Policy<'_>) -> bool {
+    policy.options.preserve.context && policy.options.context.is_none()
+}
+
+/// Sets the SELinux context that the options name, if they do.
+pub(super) fn set_context(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), InodeError> {
+    let context = policy.options.context.as_ref();
+    context.map_or(Ok(()), |context| {
+        dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
+    })
 }
 
 /// Copies the attributes with these names, as many as possible. The first failure is returned.
