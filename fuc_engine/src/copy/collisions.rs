@@ -155,11 +155,15 @@ pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNod
     ctx.writers.begin_directory(dest, node, stays)
 }
 
-/// Notes that a directory is complete. Returns one that has waited for it.
-pub(super) fn end_filling(ctx: &Context<'_>, node: &CopyNode) -> Option<CopyNode> {
+/// Forgets the dests in a directory that nothing is copied to any more, also if it belongs to another engine.
+pub(super) fn forget_dests_in(ctx: &Context<'_>, node: &CopyNode) {
     if shares_dests(ctx, node) {
         ctx.writers.forget_in(node);
     }
+}
+
+/// Notes that a directory is complete. Returns one that has waited for it.
+pub(super) fn end_filling(ctx: &Context<'_>, node: &CopyNode) -> Option<CopyNode> {
     ctx.writers.end_directory(shared_dest(ctx, node)?, node)
 }
 

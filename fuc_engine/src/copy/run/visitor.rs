@@ -206,6 +206,7 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn finish(&self, node: &CopyNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
+        collisions::forget_dests_in(&self.ctx, node);
         if node.state.is_borrowed() {
             return give_back(self, node);
         }
