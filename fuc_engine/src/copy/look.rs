@@ -14,7 +14,7 @@ use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::descriptors::Descriptors;
 use crate::node::{Dir, Side};
 use crate::operand;
-use crate::sys::{self, Borrowed, Fd, SharedFd, Stat, Storage};
+use crate::sys::{self, Borrowed, SharedFd, Stat, Storage};
 
 pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
@@ -24,12 +24,6 @@ pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
 pub(super) fn id_in(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
     let stat = sys::stat(dir, name, Symlinks::NoFollow);
     stat.ok().map(|stat| FileId::of(&stat))
-}
-
-/// Opens a directory once more to list it.
-pub(super) fn list(ctx: &Context<'_>, dir: BorrowedFd<'_>) -> Result<Fd, Errno> {
-    let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
-    Ok(ctx.descriptors.making_room(open)?.0)
 }
 
 pub(super) fn at_dest(

@@ -38,7 +38,7 @@ use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
-use crate::sys::{self, Identity, Listing, Stat};
+use crate::sys::{self, Fd, Identity, Listing, Stat};
 
 mod names;
 
@@ -210,6 +210,12 @@ impl<'m, 'a> Mirror<'m, 'a> {
         self.ctx.path_in(Some(self.node), operand, name, side)
     }
 
+    /// Opens a directory once more to list it.
+    fn list(&self, dir: BorrowedFd<'_>) -> Result<Fd, Errno> {
+        let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
+        Ok(self.ctx.descriptors.making_room(open)?.0)
+    }
+
     /// Returns `true` if the dest is on another filesystem than that of its operand.
     fn is_elsewhere(&self) -> bool {
         let root = self.ctx.operands.state(self.node.place.operand).root.get();
@@ -226,7 +232,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
 
     /// Deletes the extraneous names, or puts that off.
     fn delete(&self) -> Result<ControlFlow<()>, Errno> {
-        let listed = look::list(self.ctx, self.dest)?;
+        let listed = self.list(self.dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut broken_off = Ok(());
         let mut aliases = None;
@@ -275,7 +281,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
             let (in_use, has_met_one) =
                 (Arc::clone(&ctx.deletions.in_use), Arc::clone(&has_met_one));
             move |id: Result<FileId, Errno>| {
-                // What cannot be looked at may be in use.
+                // A file that cannot be looked at may be in use.
                 let is_in_use = id.map_or(true, |id| lock(&in_use).contains_key(&id));
                 has_met_one.fetch_or(is_in_use, Relaxed);
                 is_in_use

@@ -144,7 +144,7 @@ impl Mirror<'_, '_> {
     }
 
     fn names(&self, dir: BorrowedFd<'_>) -> Result<HashSet<CString>, Errno> {
-        let listed = look::list(self.ctx, dir)?;
+        let listed = self.list(dir)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut names = HashSet::default();
         while buffer.fill(listed.as_fd())? {
