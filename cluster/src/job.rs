@@ -189,7 +189,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
 
 /// Assists rank 0. Returns the status of the job.
 fn assist(world: World) -> ExitCode {
-    // If there is no order, rank 0 sends whether it has failed.
+    // Rank 0 sends its order, or `true` if it has failed without one.
     let order = match message::decode::<Result<Order, bool>>(&world.broadcast(Vec::new())) {
         Some(Ok(order)) => order,
         Some(Err(false)) => return ExitCode::SUCCESS,

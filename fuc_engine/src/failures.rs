@@ -32,7 +32,7 @@ struct Held {
     by_operand: BTreeMap<u32, Vec<Message>>,
 }
 
-/// What is reported about an operand.
+/// A report about an operand.
 pub(crate) enum Message {
     Failure(Error),
     Warning(Error),

@@ -32,8 +32,8 @@ pub enum Operands<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Checks the options, and opens the files that they name: a list of names, and those of patterns. Returns `None` if
-    /// there are no operands and none are needed.
+    /// Checks the options, and opens the files that they name: a list of names, and those of patterns. Returns `None` if no
+    /// operand is given, and none is required.
     ///
     /// # Errors
     /// If options exclude each other, if a file cannot be read, or if the operands do not fit the options.

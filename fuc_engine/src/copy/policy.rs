@@ -27,7 +27,7 @@ pub(super) struct Policy<'a> {
     pub(super) creates_empty_files: bool,
     /// Computed when it is first needed.
     umask: OnceLock<u32>,
-    /// The same.
+    /// Computed when it is first needed.
     changes_files_of_others: OnceLock<bool>,
     /// Read when it is first needed.
     xattr_conf: OnceLock<XattrConf>,

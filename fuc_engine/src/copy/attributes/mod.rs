@@ -4,8 +4,8 @@
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
-//! are those of the source, the content is complete, and all attributes were tried. Only a user who could not set the times
-//! of a file that was given away sets them first, as cp does.
+//! are those of the source, the content is complete, and all attributes were tried. If this user may not set the times
+//! of files of others, those of a file that is given away are set first, as by cp.
 //!
 //! Filesystems lie, so a call that succeeds proves only that it succeeded. Modes are therefore always
 //! set by `fchmod`, which every filesystem understands. Calls on ACLs are made only if there may be an ACL,
