@@ -42,7 +42,7 @@ complete -c cpz -l max-rate -d 'copy at most N entries per second, or, with a un
 complete -c cpz -l files0-from -d 'copy the SOURCEs whose names are in the file F, with a NUL after each; with F -, in stdin' -r -F
 complete -c cpz -l exclude -d 'leave alone what GLOB matches, in gitignore\'s syntax, relative to each SOURCE; \'!\' includes' -r -f
 complete -c cpz -l exclude-from -d 'read such patterns from FILE, or from stdin if it is \'-\', one per line' -r -F
-complete -c cpz -l dry-run -d 'copy nothing; print what would be copied and how much, or with \'total\' only how much' -f -a "total\t''"
+complete -c cpz -l dry-run -d 'change nothing; print what would change and how much, or with \'total\' only how much' -f -a "total\t''"
 complete -c cpz -l stats -d 'show totals at the end: text (on stderr; the default) or json (a line on stdout)' -f -a "text\t''
 json\t''"
 complete -c cpz -s a -l archive -d 'same as -dR --preserve=all'
@@ -79,5 +79,5 @@ complete -c cpz -l resume -d 'continue an interrupted copy: keep dest files that
 complete -c cpz -l delete -d 'delete from the dest of each directory what the SOURCE does not have; replace other types'
 complete -c cpz -l delete-excluded -d 'same, and delete what is excluded'
 complete -c cpz -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
-complete -c cpz -l no-config -d 'do not read the options in the file CPZ_CONFIG'
+complete -c cpz -l no-config -d 'do not read the options in the file that CPZ_CONFIG names'
 complete -c cpz -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'

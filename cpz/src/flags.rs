@@ -342,7 +342,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Common(CommonFlag::NoConfig),
             "no-config",
-            "do not read the options in the file CPZ_CONFIG",
+            "do not read the options in the file that\n\
+             CPZ_CONFIG names",
         )
         .not_in_config(),
         Flag::extension(
@@ -369,7 +370,7 @@ pub const TABLE: Table<Id> = Table {
         ),
         common::dry_run_flag(
             Id::DryRun,
-            "copy nothing; print what would be copied and how\n\
+            "change nothing; print what would change and how\n\
              much, or with 'total' only how much",
         ),
         common::stats_flag(Id::Common(CommonFlag::Stats)),

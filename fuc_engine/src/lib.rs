@@ -73,7 +73,8 @@
 //! # Progress
 //!
 //! An observer can lend [`Counts`] to the run, which another thread reads while the run goes on. That costs
-//! next to nothing. [Events](Observer::on_event), one for each entry, cost more.
+//! next to nothing. [Events](Observer::on_event), one for each entry, cost more: only an observer that
+//! [wants](Observer::wants_events) them gets any.
 //!
 //! ```
 //! use std::thread;

@@ -127,7 +127,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Common(CommonFlag::NoConfig),
             "no-config",
-            "do not read the options in the file RMZ_CONFIG",
+            "do not read the options in the file that\n\
+             RMZ_CONFIG names",
         )
         .not_in_config(),
         common::dry_run_flag(
