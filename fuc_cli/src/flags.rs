@@ -1,9 +1,9 @@
 //! The flag table: each flag of a command is one row, and everything else is derived from the rows.
 //!
 //! ```text
-//!           ┌▶ scan ──────────▶ matched flags in the order of argv, operands, usage errors
-//!   table ──┼▶ help ──────────▶ the text of --help
-//!           └▶ clap_command ──▶ a description for generators of completions and manual pages
+//!           ┌▶ scan ──────▶ matched flags in the order of argv, operands, usage errors
+//!   table ──┼▶ help ──────▶ the text of --help
+//!           └▶ generate ──▶ completions and the manual page
 //! ```
 //!
 //! clap does not parse the command line of a run. It does not have GNU's rules for argv: any unambiguous
@@ -19,7 +19,6 @@ pub use usage_error::{Advice, UsageError};
 pub use word_check::assert_words_are_accepted;
 
 mod choice;
-mod clap_command;
 mod help;
 mod scan;
 mod suggestion;
@@ -38,6 +37,17 @@ pub enum Value {
     Optional(&'static str),
     /// The flag always takes a value, attached or as the next argument. Holds the word that help shows.
     Required(&'static str),
+}
+
+impl Value {
+    /// Returns the text of help: what precedes the word, the word, and what follows it.
+    pub(crate) fn parts(self) -> [&'static str; 3] {
+        match self {
+            Self::None => [""; 3],
+            Self::Optional(word) => ["[=", word, "]"],
+            Self::Required(word) => ["=", word, ""],
+        }
+    }
 }
 
 /// The values that a flag accepts, for completions and manual pages.
@@ -64,6 +74,9 @@ pub enum Origin {
     Extension,
 }
 
+/// The heading of the extensions.
+pub(crate) const EXTENSIONS: &str = "Extensions, which cannot be abbreviated";
+
 /// The action of the scan when it finds a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning<I> {
@@ -80,23 +93,23 @@ pub enum Meaning<I> {
 /// `I` is the command's own enum of flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag<I> {
-    meaning: Meaning<I>,
+    pub(crate) meaning: Meaning<I>,
     /// Each letter is a short form. Empty if the flag has a long name only.
-    shorts: &'static str,
+    pub(crate) shorts: &'static str,
     /// The long name without the two dashes. Empty if the flag has short forms only.
-    long: &'static str,
+    pub(crate) long: &'static str,
     /// The long name of which this one is another spelling; two spellings are not ambiguous.
-    spelling_of: &'static str,
-    value: Value,
-    accepts: Accepts,
-    origin: Origin,
+    pub(crate) spelling_of: &'static str,
+    pub(crate) value: Value,
+    pub(crate) accepts: Accepts,
+    pub(crate) origin: Origin,
     /// A prefix of the long name is refused.
     is_in_full: bool,
     /// `--help` leaves the flag out.
-    is_hidden: bool,
+    pub(crate) is_hidden: bool,
     /// The flag concerns a single command line, so a file of options cannot set it.
     is_not_in_config: bool,
-    help: &'static str,
+    pub(crate) help: &'static str,
 }
 
 impl<I: Copy> Flag<I> {
@@ -232,6 +245,13 @@ impl<I: Copy> Flag<I> {
             (Meaning::Help, Personality::Strict) => "",
             _ => self.shorts,
         }
+    }
+
+    /// Returns the spellings of the flag with their dashes. `shorts` are its letters.
+    pub(crate) fn spellings(&self, shorts: &str) -> Vec<String> {
+        let shorts = shorts.chars().map(|short| format!("-{short}"));
+        let long = (!self.long.is_empty()).then(|| format!("--{}", self.long));
+        shorts.chain(long).collect()
     }
 
     /// Returns `true` if a command of this personality has the flag.

@@ -7,10 +7,11 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use clap::Command;
+use crate::flags::Table;
 
 pub use manual::Manual;
 
+mod clap_command;
 mod completions;
 mod manual;
 
@@ -22,18 +23,19 @@ struct Generated {
     content: String,
 }
 
-/// Compares the files in `package`, the root of a command's package, with those that are generated now.
+/// Compares the files in `package`, the root of a command's package, with those that are generated now from its table.
 /// If `FUC_GENERATE` is set, writes them.
 ///
 /// # Panics
 /// If a file is missing or differs, or cannot be written.
-pub fn check(package: &Path, command: &Command, manual: &Manual) {
-    let name = command.get_name();
+pub fn check<I: Copy>(package: &Path, table: &Table<I>, manual: &Manual) {
+    let name = manual.name;
+    let command = clap_command::clap_command(table, manual);
     let page = Generated {
         path: format!("man/{name}.1").into(),
-        content: manual.page(command),
+        content: manual.page(table, &command),
     };
-    let mut files = completions::all(command);
+    let mut files = completions::all(table, command);
     files.push(page);
     let stale: Vec<&Generated> = files
         .iter()

@@ -1,6 +1,6 @@
 //! The text of `--help`, made from the table.
 
-use super::{Flag, Origin, Table, Value};
+use super::{EXTENSIONS, Flag, Origin, Table};
 use crate::invocation::Personality;
 
 /// The column at which the explanations begin.
@@ -21,7 +21,7 @@ impl<I: Copy> Table<I> {
         text.extend_from_slice(self.about.as_bytes());
         self.push_flags(&mut text, Origin::Gnu, personality);
         if personality == Personality::Extended {
-            text.extend_from_slice(b"\nExtensions, which cannot be abbreviated:\n");
+            text.extend_from_slice(format!("\n{EXTENSIONS}:\n").as_bytes());
             self.push_flags(&mut text, Origin::Extension, personality);
         }
         text.extend_from_slice(self.notes.as_bytes());
@@ -37,22 +37,20 @@ impl<I: Copy> Table<I> {
 }
 
 fn entry<I: Copy>(flag: &Flag<I>, personality: Personality) -> String {
-    let shorts = flag.shorts_of(personality).chars();
-    let shorts: String = shorts.map(|short| format!("-{short}, ")).collect();
-    let names = match (&*shorts, flag.long) {
-        (shorts, "") => shorts.trim_end_matches(", ").to_owned(),
-        ("", long) => format!("    --{long}"),
-        (shorts, long) => format!("{shorts}--{long}"),
-    };
-    let value = match flag.value {
-        Value::None => String::new(),
-        Value::Optional(word) => format!("[={word}]"),
-        Value::Required(word) => format!("={word}"),
+    let shorts = flag.shorts_of(personality);
+    let names = flag.spellings(shorts).join(", ");
+    let value = flag.value.parts().concat();
+    let indent = match shorts {
+        "" => "    ",
+        _ => "",
     };
     // The names and the value end two columns before the explanation, or more.
     let width = COLUMN - 4;
     let indented = flag
         .help
         .replace('\n', &format!("\n{}", " ".repeat(COLUMN + 2)));
-    format!("  {:width$}  {indented}\n", names + &value)
+    format!(
+        "  {:width$}  {indented}\n",
+        [indent, &names, &value].concat()
+    )
 }

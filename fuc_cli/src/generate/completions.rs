@@ -8,15 +8,14 @@
 //! - In bash, operands are files.
 //! - In zsh, options may follow operands.
 
-use clap::{Arg, Command};
+use clap::Command;
 use clap_complete::{Generator, Shell, generate};
 
 use super::Generated;
+use crate::flags::{Table, Value};
 
 /// Returns the scripts for all three shells.
-pub(super) fn all(command: &Command) -> Vec<Generated> {
-    let mut command = command.clone();
-    command.build();
+pub(super) fn all<I: Copy>(table: &Table<I>, mut command: Command) -> Vec<Generated> {
     let name = command.get_name().to_owned();
     [Shell::Bash, Shell::Zsh, Shell::Fish]
         .map(|shell| {
@@ -24,9 +23,9 @@ pub(super) fn all(command: &Command) -> Vec<Generated> {
             generate(shell, &mut command, &name, &mut script);
             let script = String::from_utf8(script).expect("BUG: flags are described in UTF-8");
             let content = match shell {
-                Shell::Bash => corrected_bash(script, &command),
-                Shell::Zsh => corrected_zsh(script, &command),
-                _ => corrected_fish(script, &command),
+                Shell::Bash => corrected_bash(script, table),
+                Shell::Zsh => corrected_zsh(script, table),
+                _ => corrected_fish(script, table),
             };
             Generated {
                 path: format!("completions/{}", shell.file_name(&name)).into(),
@@ -46,18 +45,12 @@ fn replace_once(script: &str, old: &str, new: &str) -> String {
     script.replace(old, new)
 }
 
-fn takes_optional_value(arg: &Arg) -> bool {
-    arg.get_num_args()
-        .is_some_and(|range| range.takes_values() && range.min_values() == 0)
-}
-
 /// Returns the long names of the flags with a value, and whether it is optional.
-fn long_names_with_value(command: &Command) -> impl Iterator<Item = (&str, bool)> {
-    command.get_opts().flat_map(|arg| {
-        let names = arg.get_long_and_visible_aliases().unwrap_or_default();
-        names
-            .into_iter()
-            .map(move |name| (name, takes_optional_value(arg)))
+fn long_names_with_value<I: Copy>(table: &Table<I>) -> impl Iterator<Item = (&'static str, bool)> {
+    table.flags.iter().filter_map(|flag| match flag.value {
+        Value::None => None,
+        Value::Optional(_) => Some((flag.long, true)),
+        Value::Required(_) => Some((flag.long, false)),
     })
 }
 
@@ -86,7 +79,7 @@ const BASH_OFFERED_WITHOUT_BLANK: &str = r#"-- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
 "#;
 
-fn corrected_bash(script: String, command: &Command) -> String {
+fn corrected_bash<I: Copy>(script: String, table: &Table<I>) -> String {
     let script = replace_once(
         &script,
         BASH_PREVIOUS_WORD,
@@ -103,7 +96,7 @@ fn corrected_bash(script: String, command: &Command) -> String {
     let script = replace_once(&script, BASH_OFFERED_OPTIONS, BASH_OFFERED_WITHOUT_BLANK);
     // Each option is then followed by a blank.
     let script = replace_once(&script, "\"\n            if", " \"\n            if");
-    long_names_with_value(command).fold(script, |script, (name, is_optional)| {
+    long_names_with_value(table).fold(script, |script, (name, is_optional)| {
         let (words, offered) = match is_optional {
             true => ("", format!(" --{name} --{name}= ")),
             false => (&*format!("--{name}|"), format!(" --{name}= ")),
@@ -114,18 +107,18 @@ fn corrected_bash(script: String, command: &Command) -> String {
     })
 }
 
-fn corrected_zsh(script: String, command: &Command) -> String {
+fn corrected_zsh<I: Copy>(script: String, table: &Table<I>) -> String {
     let script = replace_once(&script, "'*::operands ", "'*:operands ");
-    long_names_with_value(command)
+    long_names_with_value(table)
         .filter(|(_, is_optional)| *is_optional)
         .fold(script, |script, (name, _)| {
             replace_once(&script, &format!("--{name}=["), &format!("--{name}=-["))
         })
 }
 
-fn corrected_fish(script: String, command: &Command) -> String {
+fn corrected_fish<I: Copy>(script: String, table: &Table<I>) -> String {
     let is_optional = |line: &str| {
-        long_names_with_value(command)
+        long_names_with_value(table)
             .any(|(name, is_optional)| is_optional && line.contains(&format!(" -l {name} ")))
     };
     let lines = script.lines().map(|line| {

@@ -2,10 +2,11 @@
 //!
 //! The options have a section of our own, because `clap_mangen` shows one short name of each.
 
-use clap::builder::PossibleValue;
-use clap::{Arg, Command};
+use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
+
+use crate::flags::{Accepts, EXTENSIONS, Flag, Origin, Table, Value};
 
 /// The prose of both commands' pages. A `# NAME` begins each part.
 const SHARED: &str = include_str!("shared.txt");
@@ -18,23 +19,24 @@ const SHARED: &str = include_str!("shared.txt");
 /// printed in bold.
 #[derive(Clone, Copy, Debug)]
 pub struct Manual {
+    /// The name of the command, which stands for `{name}` in the prose.
+    pub name: &'static str,
+    /// The version of the command.
+    pub version: &'static str,
     /// The purpose of the command, in a few words.
     pub summary: &'static str,
     /// The blocks after the synopsis. The flags follow the title of the section `OPTIONS`.
     pub prose: &'static str,
-    /// The words of the command for those of the shared prose, such as `rmz` for `{name}`.
+    /// The words of the command for those of the shared prose, such as `rm` for `{gnu}`.
     pub words: &'static [(&'static str, &'static str)],
 }
 
 impl Manual {
     /// Returns the page in roff.
-    pub(super) fn page(&self, command: &Command) -> String {
-        let mut command = command.clone().about(self.summary);
-        command.build();
-        let version = command.get_version().unwrap_or_default();
-        let source = format!("{} {version}", command.get_name());
+    pub(super) fn page<I: Copy>(&self, table: &Table<I>, command: &Command) -> String {
+        let source = format!("{} {}", self.name, self.version);
         let man = Man::new(command.clone())
-            .title(command.get_name().to_uppercase())
+            .title(self.name.to_uppercase())
             .source(source)
             .manual("User Commands");
         // A date would change without reason. An empty one must be quoted, or the next field takes its place.
@@ -45,10 +47,10 @@ impl Manual {
             .and_then(|()| man.render_synopsis_section(&mut page));
         rendered.expect("BUG: memory can be written");
         let page = String::from_utf8(page).expect("BUG: the table is in UTF-8");
-        page.replacen(" 1  ", " 1 \"\" ", 1) + &self.own_sections(&command)
+        page.replacen(" 1  ", " 1 \"\" ", 1) + &self.own_sections(table)
     }
 
-    fn own_sections(&self, command: &Command) -> String {
+    fn own_sections<I: Copy>(&self, table: &Table<I>) -> String {
         let prose = self.full_prose();
         let mut roff = Roff::new();
         for block in prose.split("\n\n").map(str::trim) {
@@ -56,7 +58,7 @@ impl Manual {
             if let Some(title) = block.strip_prefix("# ") {
                 roff.control("SH", [title]);
                 if title == "OPTIONS" {
-                    push_options(&mut roff, command, &details(&prose));
+                    push_options(&mut roff, table, &details(&prose));
                 }
             } else if block.starts_with("+ ") {
                 // The flag has it already.
@@ -79,6 +81,7 @@ impl Manual {
             None => line,
         });
         let prose = lines.collect::<Vec<_>>().join("\n");
+        let prose = prose.replace("{name}", self.name);
         let words = self.words.iter();
         words.fold(prose, |prose, (word, own)| prose.replace(word, own))
     }
@@ -106,26 +109,25 @@ fn details(prose: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Adds the flags in the order of the table, and a heading before the first that has it.
+/// Adds the flags in the order of the table, and a heading before the first extension.
 ///
 /// # Panics
 /// Panics if details belong to no flag.
-fn push_options(roff: &mut Roff, command: &Command, details: &[(&str, &str)]) {
-    let shown = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set();
-    let mut heading = None;
+fn push_options<I: Copy>(roff: &mut Roff, table: &Table<I>, details: &[(&str, &str)]) {
+    let mut origin = Origin::Gnu;
     let mut explained = 0;
-    for arg in command.get_arguments().filter(shown) {
-        if heading != arg.get_help_heading() {
-            heading = arg.get_help_heading();
-            roff.control("SS", heading);
+    for flag in table.flags.iter().filter(|flag| !flag.is_hidden) {
+        if flag.origin != origin {
+            origin = flag.origin;
+            roff.control("SS", [EXTENSIONS]);
         }
-        let spellings = spellings(arg);
-        roff.control("TP", []).text(names(arg, &spellings));
-        let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let spellings = flag.spellings(flag.shorts);
+        roff.control("TP", []).text(names(flag, &spellings));
+        let help = flag.help.replace('\n', " ");
         roff.text([roman(&help)]);
-        let possible = arg.get_possible_values();
-        let words: Vec<&str> = possible.iter().map(PossibleValue::get_name).collect();
-        if !words.iter().all(|word| help.contains(word)) {
+        if let Accepts::OneOf(words) | Accepts::ListOf(words) = flag.accepts
+            && !words.iter().all(|word| help.contains(word))
+        {
             roff.control("br", []);
             roff.text([roman(format!("Values: {}", words.join(", ")))]);
         }
@@ -138,17 +140,8 @@ fn push_options(roff: &mut Roff, command: &Command, details: &[(&str, &str)]) {
     assert_eq!(explained, details.len(), "not all details have a flag");
 }
 
-/// Returns the spellings of a flag, with their dashes.
-fn spellings(arg: &Arg) -> Vec<String> {
-    let shorts = arg.get_short_and_visible_aliases().unwrap_or_default();
-    let longs = arg.get_long_and_visible_aliases().unwrap_or_default();
-    let shorts = shorts.into_iter().map(|short| format!("-{short}"));
-    let longs = longs.into_iter().map(|long| format!("--{long}"));
-    shorts.chain(longs).collect()
-}
-
 /// Returns all spellings of a flag and the name of its value: `-S, --suffix=SUFFIX`.
-fn names(arg: &Arg, spellings: &[String]) -> Vec<Inline> {
+fn names<I>(flag: &Flag<I>, spellings: &[String]) -> Vec<Inline> {
     let mut line = Vec::new();
     for spelling in spellings {
         if !line.is_empty() {
@@ -156,15 +149,9 @@ fn names(arg: &Arg, spellings: &[String]) -> Vec<Inline> {
         }
         line.push(bold(spelling));
     }
-    let has_long = arg.get_long().is_some();
-    let range = arg.get_num_args().expect("BUG: the command is built");
-    if let Some([word]) = arg.get_value_names().filter(|_| range.takes_values()) {
-        let (before, after) = match (range.min_values(), has_long) {
-            (0, _) => ("[=", "]"),
-            (_, true) => ("=", ""),
-            (_, false) => (" ", ""),
-        };
-        line.extend([roman(before), italic(word.to_string()), roman(after)]);
+    if flag.value != Value::None {
+        let [before, word, after] = flag.value.parts();
+        line.extend([roman(before), italic(word), roman(after)]);
     }
     line
 }
