@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fuc_engine::Answer;
 
-use crate::cursor::Cursor;
+use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::flags::UsageError;
 use crate::locale::Charset;
 use crate::prompt::Answers;
@@ -38,19 +38,11 @@ pub enum Written {
     NotAll,
 }
 
-/// A line at the bottom of a terminal, such as one that shows progress.
+/// Draws a line at the bottom of a terminal, such as one that shows progress, in place of an earlier drawing. Records where
+/// the cursor is then.
 ///
 /// The console calls it under its lock, so it never mixes with other output.
-pub(crate) trait StatusLine: Send {
-    /// Draws the line, in place of an earlier drawing.
-    fn redraw(&mut self);
-
-    /// Removes the drawing to make room for other output.
-    fn clear(&mut self);
-
-    /// Keeps the prompt on the line of the cursor. The next drawing begins on a new line.
-    fn keep_prompt(&mut self);
-}
+pub(crate) type StatusLine = Box<dyn FnMut() + Send>;
 
 /// Whole lines for one of the streams.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,13 +174,10 @@ impl Console {
         streams.clear_status_line();
         // Recorded first, so that the answer to a signal never follows the prompt on its line.
         Cursor::Prompt.record();
-        streams.write_prompt(&[&self.program, &b": "[..], question.as_bytes(), b"? "].concat());
+        streams.write(&[&self.program, &b": "[..], question.as_bytes(), b"? "].concat());
         let reply = streams.answers.read();
-        Cursor::Elsewhere.record();
-        if let Some(line) = &mut streams.status_line
-            && reply.leaves_cursor_behind_prompt()
-        {
-            line.keep_prompt();
+        if !reply.leaves_cursor_behind_prompt() {
+            Cursor::Elsewhere.record();
         }
         reply.answer
     }
@@ -212,7 +201,7 @@ impl Console {
     }
 
     /// Shows `line` below all other output, in place of an earlier status line.
-    pub(crate) fn set_status_line(&self, line: Option<Box<dyn StatusLine>>) {
+    pub(crate) fn set_status_line(&self, line: Option<StatusLine>) {
         let mut streams = self.streams();
         streams.clear_status_line();
         streams.status_line = line;
@@ -221,10 +210,10 @@ impl Console {
     /// Redraws the status line; returns `false` if there is none.
     pub(crate) fn redraw_status_line(&self) -> bool {
         let mut streams = self.streams();
-        let Some(line) = &mut streams.status_line else {
+        let Some(redraw) = &mut streams.status_line else {
             return false;
         };
-        line.redraw();
+        redraw();
         true
     }
 
@@ -274,7 +263,7 @@ struct Streams {
     stdout: StdoutBuffer,
     lost_stderr: bool,
     answers: Answers,
-    status_line: Option<Box<dyn StatusLine>>,
+    status_line: Option<StatusLine>,
     advice: Vec<Vec<u8>>,
     /// Receives the output instead of stdout and stderr.
     relay: Option<Relay>,
@@ -308,20 +297,25 @@ impl Streams {
     fn write_stderr(&mut self, text: &[u8]) {
         self.flush_stdout();
         match &self.relay {
-            None => self.write_prompt(text),
+            None => {
+                self.clear_status_line();
+                self.write(text);
+            }
             Some(relay) => relay(Output::Diagnostics(text.to_vec())),
         }
     }
 
-    fn write_prompt(&mut self, text: &[u8]) {
-        self.clear_status_line();
+    fn write(&mut self, text: &[u8]) {
         self.lost_stderr |= stderr().write_all(text).is_err();
     }
 
+    /// Makes room for other output, which may follow a prompt on its line.
     fn clear_status_line(&mut self) {
-        if let Some(line) = &mut self.status_line {
-            line.clear();
+        if Cursor::now() == Cursor::StatusLine {
+            // A line that cannot be cleared does not count as lost output.
+            let _ = stderr().write_all(CLEAR_LINE.as_bytes());
         }
+        Cursor::Elsewhere.record();
     }
 }
 

@@ -1,5 +1,7 @@
-//! The place of the terminal's cursor, for output that cannot wait for the console's lock: that of
-//! signal handlers.
+//! The place of the terminal's cursor.
+//!
+//! The console and the status line keep it up to date under the console's lock. Signal handlers, which cannot wait for
+//! the lock, read it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,11 +13,11 @@ pub(crate) const CLEAR_LINE: &str = "\r\x1b[2K";
 #[repr(u8)]
 pub(crate) enum Cursor {
     /// Nothing, or text that this process does not know.
-    Elsewhere,
+    Elsewhere = 0,
     /// A line that may be cleared.
-    StatusLine,
-    /// A prompt that waits for its answer.
-    Prompt,
+    StatusLine = 1,
+    /// A prompt whose answer was not shown, because the user has not typed it yet or it came from elsewhere.
+    Prompt = 2,
 }
 
 // Relaxed: the value stands for itself.
@@ -27,20 +29,12 @@ impl Cursor {
         CURSOR.store(self as u8, Ordering::Relaxed);
     }
 
-    /// Returns the characters that begin an empty line. A signal handler may call it.
-    pub(crate) fn begin_line() -> &'static str {
+    /// Returns where the cursor is. A signal handler may call it.
+    pub(crate) fn now() -> Self {
         match CURSOR.load(Ordering::Relaxed) {
-            value if value == Self::StatusLine as u8 => CLEAR_LINE,
-            value if value == Self::Prompt as u8 => "\n",
-            _ => "",
-        }
-    }
-
-    /// Returns the characters that remove a status line. A signal handler may call it.
-    pub(crate) fn end() -> &'static str {
-        match CURSOR.load(Ordering::Relaxed) == Self::StatusLine as u8 {
-            true => CLEAR_LINE,
-            false => "",
+            1 => Self::StatusLine,
+            2 => Self::Prompt,
+            _ => Self::Elsewhere,
         }
     }
 }

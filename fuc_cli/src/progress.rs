@@ -90,6 +90,7 @@ impl Progress {
 /// The means by which the user can watch a command: SIGUSR1, and perhaps progress.
 #[derive(Clone, Debug)]
 pub struct Watch {
+    tool: Tool,
     progress: Progress,
     counts: Arc<Counts>,
 }
@@ -109,7 +110,11 @@ impl Watch {
         };
         let counts = Arc::default();
         status::answer_requests(tool, &counts);
-        Ok(Self { progress, counts })
+        Ok(Self {
+            tool,
+            progress,
+            counts,
+        })
     }
 
     /// Returns the counts that the user sees.
@@ -123,13 +128,6 @@ impl Watch {
 /// does so.
 pub fn ignore_requests() {
     sys::on_status_request(|| {});
-}
-
-/// A run that the user can watch.
-pub(crate) struct Watched<'a> {
-    pub(crate) console: &'a Console,
-    pub(crate) tool: Tool,
-    pub(crate) watch: Watch,
 }
 
 /// Counts what a run finds, until the token cancels it. Returns `true` if it has counted everything.
@@ -154,24 +152,24 @@ struct Expected {
     work: u64,
 }
 
-impl Watched<'_> {
-    /// Calls `run`, and shows its progress if the user wants that. Without a look-ahead the amount of work stays
-    /// unknown.
+impl Watch {
+    /// Calls `run`, and shows its progress on stderr if the user wants that. Without a look-ahead the amount of work
+    /// stays unknown.
     pub(crate) fn run(
         &self,
+        console: &Console,
         run: impl FnOnce() -> Summary,
         look_ahead: Option<LookAhead<'_>>,
     ) -> Summary {
-        let progress = self.watch.progress;
-        if !progress.is_wanted() {
+        if !self.progress.is_wanted() {
             return run();
         }
         let start = Instant::now();
         let shared = Arc::<Shared>::default();
-        let summary = self.draw_during(run, look_ahead, start, &shared);
+        let summary = self.draw_during(console, run, look_ahead, start, &shared);
         // An interrupt has its own last line.
         if !summary.cancelled
-            && (progress == Progress::Always || shared.is_shown.load(Ordering::Relaxed))
+            && (self.progress == Progress::Always || shared.is_shown.load(Ordering::Relaxed))
         {
             let totals = Totals {
                 tool: self.tool,
@@ -185,27 +183,28 @@ impl Watched<'_> {
             let line = also.fold(totals.to_string(), |line, (number, what)| {
                 format!("{line}, {} {what}", Count(number))
             });
-            self.console.write_stderr((line + "\n").as_bytes());
+            console.write_stderr((line + "\n").as_bytes());
         }
         summary
     }
 
     fn draw_during(
         &self,
+        console: &Console,
         run: impl FnOnce() -> Summary,
         look_ahead: Option<LookAhead<'_>>,
         start: Instant,
         shared: &Arc<Shared>,
     ) -> Summary {
-        let line = ProgressLine::new(self, start, Arc::clone(shared));
-        self.console.set_status_line(Some(Box::new(line)));
+        let mut line = ProgressLine::new(self, console.charset(), start, Arc::clone(shared));
+        console.set_status_line(Some(Box::new(move || line.redraw())));
         let cancel = Cancel::new();
         let count_token = cancel.clone();
         thread::scope(|scope| {
             let mut count = look_ahead.map(|look_ahead| {
                 || {
                     let _ = shared.counting.set(rustix::thread::gettid());
-                    let before = self.watch.counts.entries();
+                    let before = self.counts.entries();
                     let counts = Counts::default();
                     if look_ahead(count_token, &counts) {
                         let _ = shared.expected.set(self.expected(before, &counts));
@@ -216,7 +215,7 @@ impl Watched<'_> {
                 let mut eager = Some(&shared.counting);
                 loop {
                     thread::park_timeout(PERIOD);
-                    if !self.console.redraw_status_line() {
+                    if !console.redraw_status_line() {
                         break;
                     }
                     if let Some(&thread) = eager.and_then(OnceLock::get)
@@ -236,7 +235,7 @@ impl Watched<'_> {
             // If the thread cannot be started, the run goes on without drawing.
             let drawing = thread::Builder::new().spawn_scoped(scope, draw);
             let _end = End {
-                console: self.console,
+                console,
                 drawing: drawing.ok().map(|drawing| drawing.thread().clone()),
                 look_ahead: cancel,
             };
@@ -252,7 +251,7 @@ impl Watched<'_> {
     fn expected(&self, before: u64, counts: &Counts) -> Expected {
         let missed = match self.tool {
             Tool::Copy => 0,
-            Tool::Remove => before.midpoint(self.watch.counts.entries()),
+            Tool::Remove => before.midpoint(self.counts.entries()),
         };
         Expected {
             entries: counts.entries() + missed,

@@ -10,7 +10,7 @@ use fuc_engine::{
 };
 
 use crate::console::Console;
-use crate::progress::{LookAhead, Watch, Watched};
+use crate::progress::{LookAhead, Watch};
 use crate::repeats::Repeats;
 use crate::tool::Tool;
 use crate::wording;
@@ -133,12 +133,7 @@ impl<'a> Reporter<'a> {
             return run(&self);
         };
         self.counts = Some(Arc::clone(watch.counts()));
-        let watched = Watched {
-            console: self.console,
-            tool: self.tool,
-            watch,
-        };
-        watched.run(|| run(&self), look_ahead)
+        watch.run(self.console, || run(&self), look_ahead)
     }
 
     fn report(&self, error: &Error) {

@@ -8,9 +8,8 @@ use std::time::{Duration, Instant};
 use fuc_engine::Counts;
 
 use super::text::{Ahead, View};
-use super::{DELAY, Shared, Watched};
-use crate::console::StatusLine;
-use crate::cursor::{CLEAR_LINE, Cursor};
+use super::{DELAY, Shared, Watch};
+use crate::cursor::Cursor;
 use crate::locale::Charset;
 use crate::streams::stderr;
 use crate::tool::Tool;
@@ -62,24 +61,25 @@ pub(super) struct ProgressLine {
     speed: Speed,
     work_speed: Speed,
     activity: Activity,
-    is_drawn: bool,
-    is_behind_prompt: bool,
 }
 
 impl ProgressLine {
-    pub(super) fn new(run: &Watched<'_>, start: Instant, shared: Arc<Shared>) -> Self {
+    pub(super) fn new(
+        watch: &Watch,
+        charset: Charset,
+        start: Instant,
+        shared: Arc<Shared>,
+    ) -> Self {
         Self {
-            tool: run.tool,
-            charset: run.console.charset(),
-            counts: Arc::clone(run.watch.counts()),
+            tool: watch.tool,
+            charset,
+            counts: Arc::clone(&watch.counts),
             start,
             shared,
             medium: Medium::of_stderr(),
             speed: Speed::default(),
             work_speed: Speed::default(),
             activity: Activity::default(),
-            is_drawn: false,
-            is_behind_prompt: false,
         }
     }
 
@@ -116,11 +116,9 @@ impl ProgressLine {
         };
         view.line(columns, self.charset)
     }
-}
 
-// A line that cannot be drawn or cleared does not count as lost output.
-impl StatusLine for ProgressLine {
-    fn redraw(&mut self) {
+    /// Draws the line. One that cannot be drawn does not count as lost output.
+    pub(super) fn redraw(&mut self) {
         let elapsed = self.start.elapsed();
         self.activity.note(elapsed);
         if elapsed < DELAY {
@@ -128,7 +126,7 @@ impl StatusLine for ProgressLine {
         }
         if self.medium == Medium::Screen && !stderr().is_in_foreground() {
             // The user types there, so neither is the line drawn again nor cleared.
-            self.is_drawn = false;
+            Cursor::Elsewhere.record();
             return;
         }
         // A character in the last column could make the terminal begin a new line.
@@ -141,28 +139,16 @@ impl StatusLine for ProgressLine {
             }
             Medium::Log { .. } => return,
         };
-        let newline = match std::mem::take(&mut self.is_behind_prompt) {
-            true => "\n",
-            false => "",
+        let newline = match Cursor::now() {
+            Cursor::Prompt => "\n",
+            Cursor::StatusLine | Cursor::Elsewhere => "",
         };
-        if self.medium == Medium::Screen {
-            self.is_drawn = true;
-            Cursor::StatusLine.record();
+        match self.medium {
+            Medium::Screen => Cursor::StatusLine.record(),
+            Medium::Log { .. } => Cursor::Elsewhere.record(),
         }
         let _ = stderr().write_all([newline, &text].concat().as_bytes());
         self.shared.is_shown.store(true, Ordering::Relaxed);
-    }
-
-    fn clear(&mut self) {
-        self.is_behind_prompt = false;
-        if std::mem::take(&mut self.is_drawn) {
-            Cursor::Elsewhere.record();
-            let _ = stderr().write_all(CLEAR_LINE.as_bytes());
-        }
-    }
-
-    fn keep_prompt(&mut self) {
-        self.is_behind_prompt = true;
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Instant;
 use fuc_engine::Counts;
 
 use super::text::{Moment, Totals};
-use crate::cursor::Cursor;
+use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::streams::stderr;
 use crate::sys;
 use crate::tool::Tool;
@@ -51,8 +51,13 @@ fn write_status() {
         moment: Moment::SoFar,
     };
     let mut line = ShortText::new();
+    let empty_line = match Cursor::now() {
+        Cursor::StatusLine => CLEAR_LINE,
+        Cursor::Prompt => "\n",
+        Cursor::Elsewhere => "",
+    };
     // A text that is too long is cut, and a write that fails cannot be reported.
-    let _ = writeln!(line, "{}{totals}", Cursor::begin_line());
+    let _ = writeln!(line, "{empty_line}{totals}");
     let _ = stderr().write_all(&line.bytes[..line.length]);
 }
 

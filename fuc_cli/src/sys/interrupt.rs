@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use fuc_engine::Cancel;
 
-use crate::cursor::Cursor;
+use crate::cursor::{CLEAR_LINE, Cursor};
 
 const SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// Time in seconds that a cancelled run gets to clean up, before the process ends anyway.
@@ -75,10 +75,10 @@ pub(crate) fn received_signal() -> Option<c_int> {
 
 /// Ends the process by `signal`, so that its parent sees that. No status line stays: it would look like the result.
 pub(crate) fn end_by(signal: c_int) {
-    let clear = Cursor::end();
-    if !clear.is_empty() {
+    if Cursor::now() == Cursor::StatusLine {
+        let (clear, bytes) = (CLEAR_LINE.as_ptr().cast(), CLEAR_LINE.len());
         // SAFETY: pointer and length are those of one slice. An error cannot be reported.
-        unsafe { libc::write(libc::STDERR_FILENO, clear.as_ptr().cast(), clear.len()) };
+        unsafe { libc::write(libc::STDERR_FILENO, clear, bytes) };
     }
     // SAFETY: both are calls that a handler may make, with a valid signal number.
     unsafe {
