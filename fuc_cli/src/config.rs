@@ -12,8 +12,8 @@ use crate::quote;
 use crate::wording::errno_text;
 
 /// The environment variable that names the file.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Config(pub(crate) &'static str);
+#[derive(Debug)]
+pub(crate) struct Config(pub(crate) String);
 
 impl Config {
     /// Returns the flags in the user's file, in order. There are none without a file. Without the environment variable, this
@@ -23,16 +23,16 @@ impl Config {
     /// If the file cannot be read, or a line is not an extension, or `check` returns an error for its value.
     /// The error names the file and the line.
     pub(crate) fn read<I: Copy>(
-        self,
+        &self,
         table: &Table<I>,
         console: &Console,
         check: impl Fn(&Occurrence<I>) -> Result<(), UsageError>,
     ) -> Result<Vec<Occurrence<I>>, UsageError> {
-        let Some(file) = std::env::var_os(self.0).filter(|file| !file.is_empty()) else {
+        let Some(file) = std::env::var_os(&self.0).filter(|file| !file.is_empty()) else {
             return Ok(Vec::new());
         };
         let content = std::fs::read(&file).map_err(|error| {
-            let (variable, file) = (self.0, console.quoted(&file));
+            let (variable, file) = (&self.0, console.quoted(&file));
             let reason = errno_text(&error);
             UsageError::plain(format!(
                 "cannot read {file}, which {variable} names: {reason}"
@@ -53,7 +53,7 @@ impl Config {
     }
 
     /// Adds to an error that it would not occur without the user's file.
-    pub(crate) fn blame(self, mut error: UsageError) -> UsageError {
+    pub(crate) fn blame(&self, mut error: UsageError) -> UsageError {
         let reason = format!(
             "; the file that {} names sets an option, and --no-config leaves it out",
             self.0

@@ -22,7 +22,7 @@ pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError
 /// Other values are ignored, because the variable only tunes: a stale one must not break scripts.
 #[must_use]
 pub fn from_environment(tool: Tool) -> Option<NonZeroUsize> {
-    number(&std::env::var_os(tool.variables().threads)?)
+    number(&std::env::var_os(tool.variable("THREADS"))?)
 }
 
 #[cfg(test)]

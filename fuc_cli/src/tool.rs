@@ -9,16 +9,6 @@ pub enum Tool {
     Copy,
 }
 
-/// The environment variables of a command.
-pub(crate) struct Variables {
-    /// Names the file of the user's own default options.
-    pub(crate) config: &'static str,
-    /// Says when progress is shown.
-    pub(crate) progress: &'static str,
-    /// Holds the number of threads.
-    pub(crate) threads: &'static str,
-}
-
 impl Tool {
     /// Returns the name of GNU's tool.
     #[must_use]
@@ -29,18 +19,8 @@ impl Tool {
         }
     }
 
-    pub(crate) fn variables(self) -> Variables {
-        match self {
-            Self::Remove => Variables {
-                config: "RMZ_CONFIG",
-                progress: "RMZ_PROGRESS",
-                threads: "RMZ_THREADS",
-            },
-            Self::Copy => Variables {
-                config: "CPZ_CONFIG",
-                progress: "CPZ_PROGRESS",
-                threads: "CPZ_THREADS",
-            },
-        }
+    /// Returns the name of our command's environment variable for a purpose, such as `RMZ_CONFIG`.
+    pub(crate) fn variable(self, purpose: &str) -> String {
+        format!("{}Z_{purpose}", self.name().to_uppercase())
     }
 }
