@@ -13,6 +13,7 @@ use std::fs::{self, File};
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -56,13 +57,18 @@ pub fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce(OwnedFd)) -> i
             restore_signals(&mask);
             Err(error)
         }
-        0 => run_in_child(|| {
-            // Otherwise the child would keep its own socket from being at its end.
-            drop(ours);
-            let keep = [keep, &[theirs.as_fd()]].concat();
-            become_background(&keep, &null, mask);
-            job(theirs);
-        }),
+        0 => {
+            // A panic ends the process, too, instead of returning to the caller.
+            let _ = panic::catch_unwind(AssertUnwindSafe(|| {
+                // Otherwise the child would keep its own socket from being at its end.
+                drop(ours);
+                let keep = [keep, &[theirs.as_fd()]].concat();
+                become_background(&keep, &null, mask);
+                job(theirs);
+            }));
+            // SAFETY: the call has no conditions. Exit handlers do not run: they belong to the parent.
+            unsafe { libc::_exit(0) }
+        }
         _ => {
             restore_signals(&mask);
             Ok(ours)
@@ -77,24 +83,6 @@ fn threads() -> io::Result<usize> {
         threads += 1;
     }
     Ok(threads)
-}
-
-/// Ends the process when it is dropped.
-struct EndOnDrop;
-
-impl Drop for EndOnDrop {
-    fn drop(&mut self) {
-        // SAFETY: the call has no conditions. Exit handlers do not run: they belong to the parent.
-        unsafe { libc::_exit(0) }
-    }
-}
-
-/// Calls `run` and ends the process. A panic that unwinds ends it, too, instead of returning to the caller.
-fn run_in_child(run: impl FnOnce()) -> ! {
-    let end = EndOnDrop;
-    run();
-    drop(end);
-    unreachable!("BUG: the process has ended")
 }
 
 /// Separates the child from the terminal and from the files of its parent, and restores the signals in `mask`.
