@@ -45,7 +45,7 @@ static RECEIVED_AT: AtomicU64 = AtomicU64::new(0);
 pub fn cancel_on_signals() -> Cancel {
     let token = TOKEN.get_or_init(Cancel::new).clone();
     for signal in SIGNALS {
-        handle_unless_ignored(signal, on_signal, Interrupted::Fail);
+        handle_unless_ignored(signal, on_signal, FAIL);
     }
     token
 }
@@ -55,7 +55,7 @@ pub fn cancel_on_signals() -> Cancel {
 /// `answer` runs in a signal handler. So it must not allocate, lock, or change `errno`.
 pub(crate) fn on_status_request(answer: fn()) {
     if ANSWER.set(answer).is_ok() {
-        handle_unless_ignored(libc::SIGUSR1, on_sigusr1, Interrupted::Restart);
+        handle_unless_ignored(libc::SIGUSR1, on_sigusr1, libc::SA_RESTART);
     }
 }
 
@@ -87,18 +87,12 @@ pub(crate) fn end_by(signal: c_int) {
     }
 }
 
-/// Says what happens to a system call during which a handler runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Interrupted {
-    /// It fails with `EINTR`.
-    Fail,
-    /// It goes on, if the kernel can do that.
-    Restart,
-}
+/// Makes a system call fail with `EINTR` if a handler runs during it.
+const FAIL: c_int = 0;
 
 /// Installs a handler, unless the signal is ignored.
-fn handle_unless_ignored(signal: c_int, handler: extern "C" fn(c_int), calls: Interrupted) {
-    if handle(signal, handler, calls) == Some(libc::SIG_IGN) {
+fn handle_unless_ignored(signal: c_int, handler: extern "C" fn(c_int), flags: c_int) {
+    if handle(signal, handler, flags) == Some(libc::SIG_IGN) {
         // SAFETY: a valid signal number and the constant that ignores it.
         unsafe { libc::signal(signal, libc::SIG_IGN) };
     }
@@ -108,15 +102,13 @@ fn handle_unless_ignored(signal: c_int, handler: extern "C" fn(c_int), calls: In
 fn handle(
     signal: c_int,
     handler: extern "C" fn(c_int),
-    calls: Interrupted,
+    flags: c_int,
 ) -> Option<libc::sighandler_t> {
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: all bytes zero are a valid `sigaction`: no flags, and an empty mask.
+    // SAFETY: all bytes zero are a valid `sigaction`, with an empty mask.
     let mut action: libc::sigaction = unsafe { MaybeUninit::zeroed().assume_init() };
     action.sa_sigaction = handler as *const () as libc::sighandler_t;
-    if calls == Interrupted::Restart {
-        action.sa_flags = libc::SA_RESTART;
-    }
+    action.sa_flags = flags;
     // SAFETY: both pointers are to memory of the right type, and the handler calls only
     // functions that a handler may call.
     let failed = unsafe { libc::sigaction(signal, &action, before.as_mut_ptr()) };
@@ -140,7 +132,7 @@ extern "C" fn on_signal(signal: c_int) {
     if let Some(token) = TOKEN.get() {
         token.cancel();
     }
-    handle(libc::SIGALRM, on_alarm, Interrupted::Fail);
+    handle(libc::SIGALRM, on_alarm, FAIL);
     // SAFETY: a handler may call it, and it takes any number of seconds.
     unsafe { libc::alarm(GRACE_SECONDS) };
 }
