@@ -11,23 +11,12 @@ use fuc_engine::{ModePolicy, Preserve, Xattrs};
 
 use crate::words::{ATTRIBUTES, Attribute};
 
-/// How an attribute was requested.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Requested {
-    #[default]
-    No,
-    /// As one of `all`. If it cannot be preserved, that is not a failure.
-    IfPossible,
-    /// By its own name. If it cannot be preserved, that is a failure.
-    ByName,
-}
-
 /// The attributes to preserve, according to the flags so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PreserveFlags {
-    /// All attributes except the extended attributes, which the next field decides.
+    /// The attributes without regard to the next field. Extended attributes are required if they were requested by their
+    /// own name, but not as one of `all`.
     attributes: Preserve,
-    xattrs: Requested,
     /// `-a` was given, which warns of no attribute that cannot be preserved.
     is_archive: bool,
     /// The context was requested by its own name, which `--no-preserve=all` does not take back.
@@ -96,12 +85,9 @@ impl PreserveFlags {
     /// Returns the attributes that the engine is to preserve.
     pub(crate) fn attributes(&self) -> Preserve {
         let mut attributes = self.attributes;
-        attributes.xattrs = match self.xattrs {
-            Requested::ByName => Xattrs::Require,
-            Requested::IfPossible if self.is_archive => Xattrs::Try,
-            Requested::IfPossible => Xattrs::Warn,
-            Requested::No => Xattrs::Leave,
-        };
+        if self.is_archive && attributes.xattrs == Xattrs::Warn {
+            attributes.xattrs = Xattrs::Try;
+        }
         attributes
     }
 
@@ -137,13 +123,13 @@ impl PreserveFlags {
                 self.attributes.context = true;
                 self.requires_context = true;
             }
-            Attribute::Xattr => self.xattrs = Requested::ByName,
+            Attribute::Xattr => self.attributes.xattrs = Xattrs::Require,
             Attribute::All => {
                 self.preserve_default();
                 self.preserve_links();
                 self.attributes.context = true;
-                if self.xattrs == Requested::No {
-                    self.xattrs = Requested::IfPossible;
+                if self.attributes.xattrs == Xattrs::Leave {
+                    self.attributes.xattrs = Xattrs::Warn;
                 }
             }
         }
@@ -159,11 +145,10 @@ impl PreserveFlags {
                 self.attributes.context = false;
                 self.requires_context = false;
             }
-            Attribute::Xattr => self.xattrs = Requested::No,
+            Attribute::Xattr => self.attributes.xattrs = Xattrs::Leave,
             Attribute::All => {
                 self.attributes = Preserve::default();
                 self.attributes.mode = ModePolicy::Discard;
-                self.xattrs = Requested::No;
             }
         }
     }
