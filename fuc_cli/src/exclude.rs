@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
+use std::iter;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
 
 use self::gitignore::Gitignore;
-use self::pattern::{Decision, Pattern, Subject};
+use self::pattern::{Pattern, Subject};
 use crate::console::Console;
 use crate::flags::UsageError;
 use crate::input;
@@ -87,25 +88,6 @@ impl Exclusions {
         sources.any(|source| matches!(source, Source::File(file) if streams::is_stdin(file)))
     }
 
-    fn read(&self, console: &Console) -> Result<Vec<Parsed>, UsageError> {
-        let mut patterns = Vec::new();
-        for source in &self.sources {
-            match source {
-                Source::Pattern(text) => patterns.push(parse_value(text, console)?),
-                Source::Read(text) => {
-                    let place = None;
-                    let read = Text {
-                        text: text.clone(),
-                        place,
-                    };
-                    patterns.push(read.parse(text, console)?);
-                }
-                Source::File(file) => read_patterns(file, console, &mut patterns)?,
-            }
-        }
-        Ok(patterns)
-    }
-
     /// Reads the files and makes a filter. Returns `None` if nothing is excluded.
     ///
     /// # Errors
@@ -114,21 +96,21 @@ impl Exclusions {
         if self.sources.is_empty() && !self.reads_gitignore {
             return Ok(None);
         }
-        let parsed = self.read(console)?.into_iter();
-        let (texts, patterns): (Vec<_>, _) = parsed.map(|it| (it.text, it.pattern)).unzip();
-        let working_directory = env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
-        let misreadings = texts.iter().enumerate();
-        let misreadings =
-            misreadings.filter_map(|(index, text)| Misreading::of(index, text, &working_directory));
-        let shared = Shared {
-            misreadings: misreadings.collect(),
-            texts,
-            patterns,
-            working_directory,
+        let mut shared = Shared {
+            texts: Vec::new(),
+            patterns: Vec::new(),
+            working_directory: env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
             reads_gitignore: self.reads_gitignore,
             stops_at_unread: self.stops_at_unread,
             unread: Mutex::default(),
         };
+        for source in &self.sources {
+            match source {
+                Source::Pattern(text) => shared.add_value(text, console)?,
+                Source::Read(text) => shared.add(text, None, text, console)?,
+                Source::File(file) => shared.add_file(file, console)?,
+            }
+        }
         Ok(Some(ExcludeFilter {
             shared: Arc::new(shared),
             gitignore: None,
@@ -136,81 +118,24 @@ impl Exclusions {
     }
 }
 
-/// A pattern, and its text.
-struct Parsed {
-    text: Text,
-    pattern: Pattern,
-}
+/// The file that holds a pattern, as messages show it, and the line.
+type Place = (Arc<str>, usize);
 
 /// A pattern as the user wrote it.
 #[derive(Debug)]
 struct Text {
     text: OsString,
-    /// The file that holds the pattern, as messages show it, and the line.
-    place: Option<(Arc<str>, usize)>,
+    place: Option<Place>,
+    /// The pattern with a slash, read as a path.
+    misreading: Option<Misreading>,
 }
 
-impl Text {
-    /// Parses the text of a pattern. An error shows it as it was `given`.
-    fn parse(self, given: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
-        match pattern::parse(self.text.as_bytes()) {
-            Ok(pattern) => Ok(Parsed {
-                text: self,
-                pattern,
-            }),
-            Err(problem) => Err(self.invalid(given, &problem.to_string(), console)),
-        }
-    }
-
-    /// Returns the error about a pattern that was `given` in this form.
-    fn invalid(&self, given: &OsStr, reason: &str, console: &Console) -> UsageError {
-        let place = self.place.as_ref();
-        let place = place.map(|(file, line)| format!("{file}:{line}: "));
-        let place = place.unwrap_or_default();
-        let given = console.quoted(given);
-        UsageError::plain(format!("{place}invalid pattern {given}: {reason}"))
-    }
-}
-
-/// Parses the value of `--exclude`.
-fn parse_value(given: &OsStr, console: &Console) -> Result<Parsed, UsageError> {
-    let text = Text {
-        text: OsStr::from_bytes(pattern::trimmed(given.as_bytes())).to_owned(),
-        place: None,
-    };
-    if pattern::has_alternatives(given.as_bytes()) {
-        let reason =
-            "braces are not expanded; give one option for each alternative, or write '\\{'";
-        return Err(text.invalid(given, reason, console));
-    }
-    text.parse(given, console)
-}
-
-/// Adds the patterns in a file.
-fn read_patterns(
-    file: &OsStr,
-    console: &Console,
-    patterns: &mut Vec<Parsed>,
-) -> Result<(), UsageError> {
-    let mut content = Vec::new();
-    let read = input::open(file, console)?.read_to_end(&mut content);
-    read.map_err(|error| {
-        let (file, reason) = (console.quoted(file), errno_text(&error));
-        UsageError::plain(format!("error reading {file}: {reason}"))
-    })?;
-    let file: Arc<str> = quote::if_needed(file, console.charset()).into();
-    for (index, line) in lines(&content).enumerate() {
-        let Some(pattern) = pattern::in_line(line) else {
-            continue;
-        };
-        let pattern = OsStr::from_bytes(pattern);
-        let text = Text {
-            text: pattern.to_owned(),
-            place: Some((Arc::clone(&file), index + 1)),
-        };
-        patterns.push(text.parse(pattern, console)?);
-    }
-    Ok(())
+/// Returns the error about a pattern that was `given` in this form.
+fn invalid(place: Option<&Place>, given: &OsStr, reason: &str, console: &Console) -> UsageError {
+    let place = place.map(|(file, line)| format!("{file}:{line}: "));
+    let place = place.unwrap_or_default();
+    let given = console.quoted(given);
+    UsageError::plain(format!("{place}invalid pattern {given}: {reason}"))
 }
 
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -228,17 +153,67 @@ pub struct ExcludeFilter {
 
 #[derive(Debug)]
 struct Shared {
-    texts: Vec<Text>,
     /// The patterns of the user, relative to the operand.
     patterns: Vec<Pattern>,
-    /// The patterns with a slash.
-    misreadings: Vec<Misreading>,
+    /// The texts of these patterns.
+    texts: Vec<Text>,
     /// Is `/` if it cannot be found.
     working_directory: PathBuf,
     reads_gitignore: bool,
     stops_at_unread: bool,
     /// The `.gitignore` files that could not be read.
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
+}
+
+impl Shared {
+    /// Adds the value of `--exclude`.
+    fn add_value(&mut self, given: &OsStr, console: &Console) -> Result<(), UsageError> {
+        if pattern::has_alternatives(given.as_bytes()) {
+            let reason =
+                "braces are not expanded; give one option for each alternative, or write '\\{'";
+            return Err(invalid(None, given, reason, console));
+        }
+        let text = OsStr::from_bytes(pattern::trimmed(given.as_bytes()));
+        self.add(text, None, given, console)
+    }
+
+    /// Adds the patterns in a file.
+    fn add_file(&mut self, file: &OsStr, console: &Console) -> Result<(), UsageError> {
+        let mut content = Vec::new();
+        let read = input::open(file, console)?.read_to_end(&mut content);
+        read.map_err(|error| {
+            let (file, reason) = (console.quoted(file), errno_text(&error));
+            UsageError::plain(format!("error reading {file}: {reason}"))
+        })?;
+        let file: Arc<str> = quote::if_needed(file, console.charset()).into();
+        for (index, line) in lines(&content).enumerate() {
+            if let Some(pattern) = pattern::in_line(line) {
+                let place = Some((Arc::clone(&file), index + 1));
+                let pattern = OsStr::from_bytes(pattern);
+                self.add(pattern, place, pattern, console)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a pattern. An error shows it as it was `given`.
+    fn add(
+        &mut self,
+        text: &OsStr,
+        place: Option<Place>,
+        given: &OsStr,
+        console: &Console,
+    ) -> Result<(), UsageError> {
+        let pattern = pattern::parse(text.as_bytes())
+            .map_err(|problem| invalid(place.as_ref(), given, &problem.to_string(), console))?;
+        self.patterns.push(pattern);
+        self.texts.push(Text {
+            text: text.to_owned(),
+            place,
+            misreading: Misreading::of(text, &self.working_directory),
+        });
+        Ok(())
+    }
 }
 
 impl ExcludeFilter {
@@ -297,22 +272,21 @@ pub fn is_taken(
         return Ok(true);
     };
     let shared = &filter.shared;
-    if !shared.misreadings.is_empty() {
-        let path = normal(&shared.working_directory.join(operand));
-        for misreading in &shared.misreadings {
-            let text = &shared.texts[misreading.index];
-            let pattern = &shared.patterns[misreading.index];
-            let reason = if let Some(meant) = misreading.meant(&path, &text.text) {
-                let [operand, meant] = [operand, &meant].map(|name| console.quoted(name));
-                format!("it is relative to {operand}; write {meant}")
-            } else if misreading.is_about(&path, pattern) {
-                let operand = console.quoted(operand);
-                format!("it is relative to each operand, and so does not exclude {operand}")
-            } else {
-                continue;
-            };
-            return Err(text.invalid(&text.text, &reason, console));
-        }
+    let path = normal(&shared.working_directory.join(operand));
+    for (text, pattern) in shared.texts.iter().zip(&shared.patterns) {
+        let Some(misreading) = &text.misreading else {
+            continue;
+        };
+        let reason = if let Some(meant) = misreading.meant(&path, &text.text) {
+            let [operand, meant] = [operand, &meant].map(|name| console.quoted(name));
+            format!("it is relative to {operand}; write {meant}")
+        } else if misreading.is_about(&path, pattern) {
+            let operand = console.quoted(operand);
+            format!("it is relative to each operand, and so does not exclude {operand}")
+        } else {
+            continue;
+        };
+        return Err(invalid(text.place.as_ref(), &text.text, &reason, console));
     }
     Ok(!excludes_operand(filter, operand))
 }
@@ -320,8 +294,6 @@ pub fn is_taken(
 /// A pattern with a slash, read as a path that does not begin in an operand.
 #[derive(Debug)]
 struct Misreading {
-    /// The index of the pattern.
-    index: usize,
     path: PathBuf,
     /// The directory in which the path begins.
     base: PathBuf,
@@ -331,8 +303,8 @@ struct Misreading {
 
 impl Misreading {
     /// Returns `None` if the pattern has no slash.
-    fn of(index: usize, text: &Text, working_directory: &Path) -> Option<Self> {
-        let text = text.text.as_bytes();
+    fn of(text: &OsStr, working_directory: &Path) -> Option<Self> {
+        let text = text.as_bytes();
         let path = Path::new(OsStr::from_bytes(text.strip_prefix(b"!").unwrap_or(text)));
         if !text.contains(&b'/') {
             return None;
@@ -347,7 +319,6 @@ impl Misreading {
             .strip_prefix(&base)
             .is_ok_and(|names| names.iter().count() > 1 && !names.iter().all(is_of_stars));
         Some(Self {
-            index,
             path,
             base,
             is_specific,
@@ -407,7 +378,7 @@ fn excludes_operand(filter: &ExcludeFilter, operand: &OsStr) -> bool {
             .symlink_metadata()
             .is_ok_and(|found| found.is_dir())
     };
-    pattern::decide_operand(&filter.shared.patterns, name, is_directory) == Some(Decision::Exclude)
+    pattern::decide_operand(&filter.shared.patterns, name, is_directory) == Some(Verdict::Prune)
 }
 
 impl Filter for ExcludeFilter {
@@ -418,16 +389,12 @@ impl Filter for ExcludeFilter {
         };
         let path = OnceCell::new();
         let path = || path.get_or_init(|| entry.path_below_operand().into_os_string().into_vec());
-        let decision = pattern::decide(&self.shared.patterns, &subject, || path());
-        let nearest = std::iter::successors(self.gitignore.as_ref(), |file| file.above());
-        let decision = decision.or_else(|| {
-            let mut files = nearest;
+        let verdict = pattern::decide(&self.shared.patterns, &subject, || path());
+        let of_files = || {
+            let mut files = iter::successors(self.gitignore.as_ref(), |file| file.above.as_ref());
             files.find_map(|file| file.decide(&subject, || path()))
-        });
-        match decision {
-            Some(Decision::Exclude) => Verdict::Prune,
-            Some(Decision::Include) | None => Verdict::Take,
-        }
+        };
+        verdict.or_else(of_files).unwrap_or(Verdict::Take)
     }
 
     fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {

@@ -6,11 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use fuc_engine::EnteredDirectory;
+use fuc_engine::{EnteredDirectory, Verdict};
 use rustix::io::Errno;
 
 use super::lines;
-use super::pattern::{self, Decision, Pattern, Subject};
+use super::pattern::{self, Pattern, Subject};
 
 /// The most bytes that are read of a file, as in git. A larger file cannot be used.
 const MOST_BYTES: u64 = 100 << 20;
@@ -22,7 +22,7 @@ pub(super) struct Gitignore {
     /// The bytes by which a path below the operand is longer than the same path below the directory of the file.
     prefix_bytes: usize,
     /// The next file above this one.
-    above: Option<Arc<Self>>,
+    pub(super) above: Option<Arc<Self>>,
 }
 
 impl Gitignore {
@@ -63,16 +63,12 @@ impl Gitignore {
         }))
     }
 
-    pub(super) fn above(&self) -> Option<&Arc<Self>> {
-        self.above.as_ref()
-    }
-
-    /// Returns the decision of this file. `path` returns the path below the operand.
+    /// Returns the verdict of this file. `path` returns the path below the operand.
     pub(super) fn decide<'p>(
         &self,
         subject: &Subject<'_>,
         path: impl Fn() -> &'p Vec<u8>,
-    ) -> Option<Decision> {
+    ) -> Option<Verdict> {
         let path = || &path()[self.prefix_bytes..];
         pattern::decide(&self.patterns, subject, path)
     }

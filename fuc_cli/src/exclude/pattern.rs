@@ -1,7 +1,9 @@
-//! Patterns in gitignore's syntax, and the decision of a list of them.
+//! Patterns in gitignore's syntax, and the verdict of a list of them.
 //!
 //! Most patterns match a name. So a path is built only for those that do not, and only if no later pattern matches the
 //! name.
+
+use fuc_engine::Verdict;
 
 use super::glob::{Glob, Problem};
 
@@ -10,8 +12,8 @@ use super::glob::{Glob, Problem};
 pub(super) struct Pattern {
     glob: Glob,
     matches: Matches,
-    /// The decision about the files that match. It is `Include` if the pattern begins with `!`.
-    decision: Decision,
+    /// The verdict about the files that match. They are taken if the pattern begins with `!`.
+    verdict: Verdict,
     /// The pattern ends with a slash.
     only_directories: bool,
 }
@@ -23,13 +25,6 @@ enum Matches {
     Name,
     /// The whole path, relative to the directory to which the pattern belongs.
     Path,
-}
-
-/// The decision of a list of patterns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Decision {
-    Exclude,
-    Include,
 }
 
 /// A file that patterns decide about.
@@ -78,9 +73,9 @@ pub(super) fn has_alternatives(text: &[u8]) -> bool {
 /// # Errors
 /// If the pattern can match nothing.
 pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
-    let (decision, rest) = match pattern {
-        [b'!', rest @ ..] => (Decision::Include, rest),
-        rest => (Decision::Exclude, rest),
+    let (verdict, rest) = match pattern {
+        [b'!', rest @ ..] => (Verdict::Take, rest),
+        rest => (Verdict::Prune, rest),
     };
     let (only_directories, rest) = match rest {
         [rest @ .., b'/'] => (true, rest),
@@ -93,7 +88,7 @@ pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
     Ok(Pattern {
         glob: Glob::parse(rest.strip_prefix(b"/").unwrap_or(rest))?,
         matches,
-        decision,
+        verdict,
         only_directories,
     })
 }
@@ -101,19 +96,17 @@ pub(super) fn parse(pattern: &[u8]) -> Result<Pattern, Problem> {
 impl Pattern {
     /// Returns `true` if the pattern has a slash before its end, and excludes this path.
     pub(super) fn excludes_path(&self, path: &[u8]) -> bool {
-        self.matches == Matches::Path
-            && self.decision == Decision::Exclude
-            && self.glob.matches(path)
+        self.matches == Matches::Path && self.verdict == Verdict::Prune && self.glob.matches(path)
     }
 }
 
-/// Returns the decision of the last pattern that matches. `path` returns the path relative to the directory of the
+/// Returns the verdict of the last pattern that matches. `path` returns the path relative to the directory of the
 /// patterns.
 pub(super) fn decide<'p>(
     patterns: &[Pattern],
     subject: &Subject<'_>,
     path: impl Fn() -> &'p [u8],
-) -> Option<Decision> {
+) -> Option<Verdict> {
     last_match(patterns, |pattern| {
         let may_match = subject.is_directory || !pattern.only_directories;
         may_match
@@ -124,13 +117,13 @@ pub(super) fn decide<'p>(
     })
 }
 
-/// Returns the decision about an operand: that of the last pattern without a slash that matches. A pattern that
+/// Returns the verdict about an operand: that of the last pattern without a slash that matches. A pattern that
 /// matches every name says nothing about an operand: `--exclude=* --exclude=!*.c src` is about the files in `src`.
 pub(super) fn decide_operand(
     patterns: &[Pattern],
     name: &[u8],
     is_directory: impl Fn() -> bool,
-) -> Option<Decision> {
+) -> Option<Verdict> {
     last_match(patterns, |pattern| {
         pattern.matches == Matches::Name
             && !pattern.glob.matches_every_name()
@@ -139,10 +132,10 @@ pub(super) fn decide_operand(
     })
 }
 
-fn last_match(patterns: &[Pattern], is_match: impl Fn(&Pattern) -> bool) -> Option<Decision> {
+fn last_match(patterns: &[Pattern], is_match: impl Fn(&Pattern) -> bool) -> Option<Verdict> {
     let mut latest_first = patterns.iter().rev();
     let deciding = latest_first.find(|pattern| is_match(pattern));
-    deciding.map(|pattern| pattern.decision)
+    deciding.map(|pattern| pattern.verdict)
 }
 
 #[cfg(test)]
@@ -182,19 +175,19 @@ mod tests {
 
     #[test]
     fn slashes_and_exclamation_marks_are_not_part_of_the_glob() {
-        use Decision::{Exclude, Include};
         use Matches::{Name, Path};
-        for (pattern, glob, matches, decision, only_directories) in [
-            ("a", "a", Name, Exclude, false),
-            ("/a", "a", Path, Exclude, false),
-            ("a/", "a", Name, Exclude, true),
-            ("!a/b/", "a/b", Path, Include, true),
-            ("\\!a", "\\!a", Name, Exclude, false),
+        use Verdict::{Prune, Take};
+        for (pattern, glob, matches, verdict, only_directories) in [
+            ("a", "a", Name, Prune, false),
+            ("/a", "a", Path, Prune, false),
+            ("a/", "a", Name, Prune, true),
+            ("!a/b/", "a/b", Path, Take, true),
+            ("\\!a", "\\!a", Name, Prune, false),
         ] {
             let expected = Pattern {
                 glob: Glob::parse(glob.as_bytes()).unwrap(),
                 matches,
-                decision,
+                verdict,
                 only_directories,
             };
             assert_eq!(parse(pattern.as_bytes()), Ok(expected), "{pattern}");
@@ -208,7 +201,7 @@ mod tests {
         }
     }
 
-    fn decision(patterns: &[&[u8]], path: &[u8], is_directory: bool) -> Option<Decision> {
+    fn decision(patterns: &[&[u8]], path: &[u8], is_directory: bool) -> Option<Verdict> {
         let parsed: Vec<_> = patterns.iter().map(|text| parse(text).unwrap()).collect();
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap();
         decide(&parsed, &Subject { name, is_directory }, || path)
@@ -218,14 +211,14 @@ mod tests {
     fn the_last_pattern_that_matches_decides() {
         let patterns: [&[u8]; 4] = [b"*.o", b"!d/keep.o", b"/top", b"dirs/"];
         for (path, is_directory, expected) in [
-            ("a.o", false, Some(Decision::Exclude)),
-            ("d/a.o", false, Some(Decision::Exclude)),
-            ("d/keep.o", false, Some(Decision::Include)),
-            ("e/d/keep.o", false, Some(Decision::Exclude)),
-            ("top", false, Some(Decision::Exclude)),
+            ("a.o", false, Some(Verdict::Prune)),
+            ("d/a.o", false, Some(Verdict::Prune)),
+            ("d/keep.o", false, Some(Verdict::Take)),
+            ("e/d/keep.o", false, Some(Verdict::Prune)),
+            ("top", false, Some(Verdict::Prune)),
             ("d/top", false, None),
             ("dirs", false, None),
-            ("a/dirs", true, Some(Decision::Exclude)),
+            ("a/dirs", true, Some(Verdict::Prune)),
             ("a", false, None),
         ] {
             let decided = decision(&patterns, path.as_bytes(), is_directory);
@@ -241,6 +234,6 @@ mod tests {
             is_directory: false,
         };
         let decided = decide(&patterns, &subject, || panic!("a path was built"));
-        assert_eq!(decided, Some(Decision::Exclude));
+        assert_eq!(decided, Some(Verdict::Prune));
     }
 }
