@@ -15,10 +15,8 @@ pub enum Outcome {
     Complete,
     /// A part of the work was not done.
     Incomplete,
-    /// The engine reported failures.
+    /// The engine reported failures, or a signal has cancelled the run.
     Failed(Tool, Summary),
-    /// The run was cancelled by a signal.
-    Interrupted(Tool, Summary),
 }
 
 impl Outcome {
@@ -27,21 +25,21 @@ impl Outcome {
         if execution == Execution::DryRun {
             summary.entries = 0;
         }
-        match summary.cancelled {
-            true => Self::Interrupted(tool, summary),
-            false if summary.is_complete() => Self::Complete,
+        match summary.is_complete() {
+            true => Self::Complete,
             false => Self::Failed(tool, summary),
         }
     }
 
     /// Returns the line that ends an interrupted run, or at a terminal one with many failures.
     pub(crate) fn last_line(self, console: &Console) -> Option<String> {
-        match self {
-            Self::Interrupted(tool, summary) => Some(wording::interrupted(tool, &summary)),
-            Self::Failed(tool, summary) => (summary.failures > FEW_FAILURES
-                && console.stderr_is_terminal())
-            .then(|| wording::failed(tool, &summary)),
-            Self::Complete | Self::Incomplete => None,
+        let Self::Failed(tool, summary) = self else {
+            return None;
+        };
+        if summary.cancelled {
+            return Some(wording::interrupted(tool, &summary));
         }
+        let are_many = summary.failures > FEW_FAILURES && console.stderr_is_terminal();
+        are_many.then(|| wording::failed(tool, &summary))
     }
 }
