@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -19,7 +19,6 @@ use fuc_engine::{Error, Observer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, send};
 
 use super::{cannot_remove, leftover};
 
@@ -39,7 +38,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// An open log.
 #[derive(Debug)]
 pub(super) struct Log {
-    target: Target,
+    /// There is none if there is no system log, and the user has named no file.
+    target: Option<Target>,
     charset: Charset,
     /// `true` if the log once had no room for so long that no line waits for it any more.
     is_stuck: AtomicBool,
@@ -47,13 +47,10 @@ pub(super) struct Log {
 
 /// The place that a log leads to. No write to it waits.
 #[derive(Debug)]
-enum Target {
-    /// A socket of a system log.
-    Socket(UnixDatagram),
-    /// A file to which lines are added, or a FIFO.
-    File(File),
-    /// There is no system log, and the user has named no file.
-    None,
+struct Target {
+    fd: OwnedFd,
+    /// `true` for a socket of a system log. Otherwise it is a file to which lines are added, or a FIFO.
+    is_socket: bool,
 }
 
 impl Log {
@@ -63,14 +60,14 @@ impl Log {
     /// If the user has named a log that cannot be opened. The error is a diagnostic.
     pub(super) fn from_environment(charset: Charset) -> Result<Self, String> {
         let target = match env::var_os("RMZ_LOG").filter(|path| !path.is_empty()) {
-            None => connect(Path::new(SYSTEM_LOG)).map_or(Target::None, Target::Socket),
-            Some(path) => Target::open(Path::new(&path)).map_err(|error| {
+            None => Target::connect(Path::new(SYSTEM_LOG)).ok(),
+            Some(path) => Some(Target::open(Path::new(&path)).map_err(|error| {
                 let path = quote::always(&path, charset);
                 format!(
                     "cannot open the log {path}: {}",
                     wording::errno_text(&error)
                 )
-            })?,
+            })?),
         };
         Ok(Self {
             target,
@@ -82,38 +79,39 @@ impl Log {
     /// Writes one line. A failure cannot be reported; the name that the line is about stays, so that `--reap`
     /// reports it again.
     pub(super) fn write(&self, line: &str) {
+        let Some(target) = &self.target else {
+            return;
+        };
         let line = format!("rmz[{}]: {line}", process::id());
-        let message = match self.target {
-            Target::Socket(_) => format!("{PRIORITY}{line}"),
-            Target::File(_) | Target::None => line + "\n",
+        // Each is one write, so that lines of several processes do not mix.
+        let message = match target.is_socket {
+            true => format!("{PRIORITY}{line}"),
+            false => line + "\n",
         };
         let began = Instant::now();
         let mut rest = message.as_bytes();
         while !rest.is_empty() {
-            match self.target.write(rest) {
+            match rustix::io::write(&target.fd, rest) {
                 // A file that takes nothing would take nothing again.
                 Ok(0) => return,
                 Ok(written) => rest = &rest[written..],
                 // A signal asks the process to end, but lines about what stays still follow.
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) if self.waits_for_room(began) => {}
+                Err(Errno::AGAIN) if self.waits_for_room(target, began) => {}
                 Err(_) => return,
             }
         }
     }
 
     /// Waits until there may be room for a line whose writing has begun then. Returns `false` if there is none.
-    fn waits_for_room(&self, began: Instant) -> bool {
-        let Some(fd) = self.descriptor() else {
-            return false;
-        };
+    fn waits_for_room(&self, target: &Target, began: Instant) -> bool {
         // Relaxed: nothing else is read because of the flag.
         if self.is_stuck.load(Ordering::Relaxed) {
             return false;
         }
         let left = PATIENCE.saturating_sub(began.elapsed());
         let timeout = Timespec::try_from(left).expect("BUG: the patience is too long");
-        let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+        let mut polled = [PollFd::new(&target.fd, PollFlags::OUT)];
         let is_late = left.is_zero() || matches!(poll(&mut polled, Some(&timeout)), Ok(0));
         if is_late {
             self.is_stuck.store(true, Ordering::Relaxed);
@@ -133,11 +131,7 @@ impl Log {
 
     /// Returns the descriptor, if there is one.
     pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match &self.target {
-            Target::Socket(socket) => Some(socket.as_fd()),
-            Target::File(file) => Some(file.as_fd()),
-            Target::None => None,
-        }
+        self.target.as_ref().map(|target| target.fd.as_fd())
     }
 }
 
@@ -145,7 +139,7 @@ impl Target {
     fn open(path: &Path) -> io::Result<Self> {
         let is_socket = fs::metadata(path).is_ok_and(|found| found.file_type().is_socket());
         if is_socket {
-            return connect(path).map(Self::Socket);
+            return Self::connect(path);
         }
         // A FIFO without a reader fails. If it is full, a write fails instead of waiting.
         let file = File::options()
@@ -154,24 +148,21 @@ impl Target {
             .mode(LOG_MODE)
             .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
             .open(path)?;
-        Ok(Self::File(file))
+        Ok(Self {
+            fd: file.into(),
+            is_socket: false,
+        })
     }
 
-    /// Writes a message in one call, so that lines of several processes do not mix. Returns the number of bytes that
-    /// need not be written again.
-    fn write(&self, message: &[u8]) -> Result<usize, Errno> {
-        match self {
-            Self::Socket(socket) => send(socket, message, SendFlags::DONTWAIT),
-            Self::File(file) => rustix::io::write(file, message),
-            Self::None => Ok(message.len()),
-        }
+    fn connect(path: &Path) -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        socket.connect(path)?;
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            fd: socket.into(),
+            is_socket: true,
+        })
     }
-}
-
-fn connect(path: &Path) -> io::Result<UnixDatagram> {
-    let socket = UnixDatagram::unbound()?;
-    socket.connect(path)?;
-    Ok(socket)
 }
 
 /// Receives failures, and writes them in the words that rm has for them.
