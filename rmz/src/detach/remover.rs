@@ -185,11 +185,7 @@ struct Job<'a> {
 
 impl Job<'_> {
     fn run(&self, socket: OwnedFd) {
-        let (containers, end) = self.receive(&socket);
-        if end == End::OfCommand {
-            // If the command has ended already, it does not wait for the receipt.
-            let _ = rustix::net::send(&socket, RECEIPT, SendFlags::NOSIGNAL);
-        }
+        let containers = self.receive(&socket);
         drop(socket);
         // The command has waited for this process until now.
         background::lower_priority();
@@ -198,14 +194,19 @@ impl Job<'_> {
         }
     }
 
-    /// Receives containers and entries until the command ends.
-    fn receive(&self, socket: &OwnedFd) -> (Vec<Received>, End) {
+    /// Receives containers and entries until the command will hide nothing more, and confirms that. Confirms nothing after a
+    /// signal to this process or an error.
+    fn receive(&self, socket: &OwnedFd) -> Vec<Received> {
         let mut containers: Vec<Received> = Vec::new();
         let mut buffer = vec![0; MESSAGE_BYTES];
         while !self.cancel.is_cancelled() {
             match receive_message(socket, &mut buffer) {
                 Err(Errno::INTR) => {}
-                Ok((&[], _)) => return (containers, End::OfCommand),
+                Ok((&[], _)) => {
+                    // If the command has ended already, it does not wait for the receipt.
+                    let _ = rustix::net::send(socket, RECEIPT, SendFlags::NOSIGNAL);
+                    break;
+                }
                 Ok((bytes, descriptors)) => match (Message::decoded(bytes), descriptors) {
                     (Some(Message::Container { name, path }), Some([place, dir])) => {
                         containers.push(Received {
@@ -223,7 +224,7 @@ impl Job<'_> {
                 Err(_) => break,
             }
         }
-        (containers, End::OfRemover)
+        containers
     }
 
     /// Removes the entries of a container that were announced, and the container if nothing else is in it.
@@ -254,15 +255,6 @@ impl Received {
         names.dedup();
         names
     }
-}
-
-/// The reason why the remover receives no more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
-    /// The command has ended, or will hide nothing more.
-    OfCommand,
-    /// A signal to the remover, or an error.
-    OfRemover,
 }
 
 /// Receives one message. It is empty at the end.
