@@ -17,6 +17,7 @@ use rustix::fs::{
     chmodat, fstat, mkdirat, openat, renameat, statat, statx, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 use rustix::process::geteuid;
 use rustix::rand::{GetRandomFlags, getrandom};
 
@@ -96,10 +97,8 @@ pub(super) enum Found {
     Leftover(Container),
     /// A container that is being filled or removed by another process.
     InUse,
-    /// A directory of the caller with the permissions of a new container.
-    New,
-    /// A private directory of the caller without a mark. Perhaps rmz has not made it.
-    Unmarked,
+    /// A directory of the caller, but perhaps rmz has not made it, for this reason.
+    Doubtful(&'static str),
     /// Something else: it is gone, belongs to another user, or is not private.
     Foreign,
 }
@@ -138,13 +137,14 @@ impl Container {
 
     /// Opens, locks and marks a new container.
     fn furnish(place: &OwnedFd, name: &CStr) -> Result<OwnedFd, Errno> {
-        let new = open_unreadable(place.as_fd(), name)?;
+        // It cannot be read yet.
+        let new = open(place.as_fd(), name, OFlags::PATH | OFlags::NOFOLLOW)?;
         // Another user may have put another directory of the caller in its place.
         if !is_own_directory(&fstat(&new)?, NEW) {
             return Err(Errno::PERM);
         }
         chmodat(&new, c".", PRIVATE, AtFlags::empty())?;
-        let dir = open(new.as_fd(), c".")?;
+        let dir = open(new.as_fd(), c".", OFlags::NOFOLLOW)?;
         if !names_in(dir.as_fd())?.is_empty() {
             return Err(Errno::NOTEMPTY);
         }
@@ -171,11 +171,13 @@ impl Container {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
             // The run that has created it was killed before it could open it.
-            Ok(stat) if is_own_directory(&stat, NEW) => return Ok(Found::New),
+            Ok(stat) if is_own_directory(&stat, NEW) => {
+                return Ok(Found::Doubtful("whose mode is not 0700"));
+            }
             Ok(_) | Err(Errno::NOENT) => return Ok(Found::Foreign),
             Err(errno) => return Err(errno),
         }
-        let dir = match open(place.as_fd(), name) {
+        let dir = match open(place.as_fd(), name, OFlags::NOFOLLOW) {
             Ok(dir) => dir,
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Found::Foreign),
             Err(errno) => return Err(errno),
@@ -199,7 +201,7 @@ impl Container {
         };
         match container.is_marked()? {
             true => Ok(Found::Leftover(container)),
-            false => Ok(Found::Unmarked),
+            false => Ok(Found::Doubtful("which has no mark of rmz")),
         }
     }
 
@@ -374,15 +376,10 @@ fn is_append_only(dir: &OwnedFd) -> bool {
     looked_at.is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::APPEND))
 }
 
-/// Opens a directory without the permission to read it.
-fn open_unreadable(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(dir, name, flags, Mode::empty())
-}
-
-fn open(dir: BorrowedFd<'_>, name: &CStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(dir, name, flags, Mode::empty())
+/// Opens a directory, with these additional flags.
+pub(super) fn open(dir: BorrowedFd<'_>, path: impl Arg, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | flags;
+    openat(dir, path, flags, Mode::empty())
 }
 
 /// Creates the mark of the container `name`, which is open as `dir`.
@@ -532,10 +529,10 @@ mod tests {
         fs::create_dir(place.path()).unwrap();
         place.set_mode(0o300);
         let found = Container::find(&place.place, &place.name, InUse::Skip).unwrap();
-        assert!(matches!(found, Found::New));
+        assert!(matches!(found, Found::Doubtful("whose mode is not 0700")));
         place.set_mode(0o700);
         let found = Container::find(&place.place, &place.name, InUse::Skip).unwrap();
-        assert!(matches!(found, Found::Unmarked));
+        assert!(matches!(found, Found::Doubtful("which has no mark of rmz")));
         // Its owner adds a file after the look.
         File::create(place.path().join("precious")).unwrap();
         assert_eq!(remove_if_empty(&place.place, &place.name), Ok(false));

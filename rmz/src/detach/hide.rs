@@ -15,11 +15,11 @@ use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::tool::Tool;
-use fuc_engine::{Ask, Cancel, Execution, RemoveOp, Summary};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
+use fuc_engine::{Ask, Cancel, Execution, Observer, RemoveOp, Summary};
+use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
-use super::container::{Container, FileId, InUse};
+use super::container::{Container, FileId, InUse, open};
 use super::leftover;
 use super::log::Log;
 use super::reap::Reaping;
@@ -58,9 +58,7 @@ pub(crate) fn detach(
             let hiding = Hiding {
                 console,
                 reporter,
-                verbosity: options.common.verbosity,
                 waits: options.waits,
-                preserves_mount_points: engine.preserve_mount_points,
                 removal: engine.cancelled_by(cancel.clone()),
                 cancel,
                 remover,
@@ -80,10 +78,8 @@ pub(crate) fn detach(
 struct Hiding<'a> {
     console: &'a Console,
     reporter: &'a Reporter<'a>,
-    verbosity: Verbosity,
     /// `true` if the command ends after the background process.
     waits: bool,
-    preserves_mount_points: bool,
     /// Removes operands in the foreground.
     removal: RemoveOp<'static>,
     cancel: Cancel,
@@ -140,7 +136,7 @@ impl Hiding<'_> {
         let place = open_place(directory)?;
         let place_id = FileId::of(&fstat(&place)?);
         let entry = FileId::of(&statat(&place, name, AtFlags::SYMLINK_NOFOLLOW)?);
-        if self.preserves_mount_points && !entry.shares_device_with(place_id) {
+        if self.removal.preserve_mount_points && !entry.shares_device_with(place_id) {
             return Err(Errno::XDEV);
         }
         match &self.current {
@@ -173,10 +169,9 @@ impl Hiding<'_> {
 
     /// Prints that an operand was moved to the current container.
     fn print(&self, directory: &OsStr, name: &OsStr) {
-        if self.verbosity == Verbosity::Quiet {
-            return;
-        }
-        if let Some(current) = &self.current {
+        if self.reporter.wants_events()
+            && let Some(current) = &self.current
+        {
             let directory = Path::new(directory);
             let container = OsStr::from_bytes(current.container.name().to_bytes());
             let to = directory.join(container).join(name);
@@ -267,8 +262,7 @@ fn take(container: &Container, remover: &Remover, name: &OsStr, id: FileId) -> R
 }
 
 fn open_place(directory: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat(CWD, or_dot(directory), flags, Mode::empty())
+    open(CWD, or_dot(directory), OFlags::PATH)
 }
 
 /// Returns the absolute path of a container in `directory`: in a log, a relative path would say nothing. It stays

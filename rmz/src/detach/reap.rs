@@ -14,11 +14,13 @@ use fuc_cli::reporter::{Reporter, Verbosity};
 use fuc_cli::tool::Tool;
 use fuc_cli::wording::errno_text;
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, OFlags};
 use rustix::io::Errno;
 
 use super::cannot_remove;
-use super::container::{Container, Found, InUse, Removed, names_of_containers, remove_if_empty};
+use super::container::{
+    Container, Found, InUse, Removed, names_of_containers, open, remove_if_empty,
+};
 use rmz::options::Options;
 
 /// Removes the containers directly in each of the directories.
@@ -50,7 +52,7 @@ pub(crate) fn reap(
                 summary: Summary::default(),
             };
             for directory in &directories {
-                match open(directory) {
+                match open(CWD, directory, OFlags::empty()) {
                     Ok(place) => reaping.reap(&Rc::new(place), Path::new(directory)),
                     Err(Errno::NOENT) if ignores_missing => {}
                     Err(errno) => reaping.unreadable(directory, errno),
@@ -94,12 +96,9 @@ impl Reaping<'_> {
             Ok(Found::Leftover(container)) => self.remove(&container, &path),
             Ok(Found::InUse) => self.print_in_use(&path),
             Ok(Found::Foreign) => {
-                self.print_if_verbose(&path, ", which is not a private directory of this user");
+                self.print_if_verbose(&path, "which is not a private directory of this user");
             }
-            Ok(Found::New) => self.remove_if_empty(place, name, &path, ", whose mode is not 0700"),
-            Ok(Found::Unmarked) => {
-                self.remove_if_empty(place, name, &path, ", which has no mark of rmz");
-            }
+            Ok(Found::Doubtful(reason)) => self.remove_if_empty(place, name, &path, reason),
             // A signal has ended the wait.
             Err(Errno::INTR) => self.summary.cancelled = true,
             Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
@@ -130,7 +129,7 @@ impl Reaping<'_> {
             Ok(true) => self.removed(path),
             Ok(false) => {
                 let path = self.console.quoted(path);
-                self.fail(&format!("skipping {path}{reason}"));
+                self.fail(&format!("skipping {path}, {reason}"));
             }
             Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
         }
@@ -143,12 +142,12 @@ impl Reaping<'_> {
     }
 
     fn print_in_use(&self, path: &Path) {
-        self.print_if_verbose(path, ", which another process removes");
+        self.print_if_verbose(path, "which another process removes");
     }
 
     fn print_if_verbose(&self, path: &Path, reason: &str) {
         if self.verbosity != Verbosity::Quiet {
-            let line = format!("skipped {}{reason}\n", self.console.quoted(path));
+            let line = format!("skipped {}, {reason}\n", self.console.quoted(path));
             self.console.print(&[line.as_bytes()]);
         }
     }
@@ -163,9 +162,4 @@ impl Reaping<'_> {
         self.console.error(diagnostic);
         self.summary.failures += 1;
     }
-}
-
-fn open(directory: &OsStr) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-    openat(CWD, directory, flags, Mode::empty())
 }
