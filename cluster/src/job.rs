@@ -175,7 +175,6 @@ pub fn lead(job: Job<'_>) -> Outcome {
     }
     summary.failures += total.unread_patterns.len() as u64;
     let run = Run {
-        tool: order.tool(),
         summary,
         execution,
         began,

@@ -27,7 +27,7 @@ pub(crate) fn execute(
     let (stats, execution) = (options.common.stats, options.engine.execution);
     match Request::new(options, operands, console) {
         Ok(request) => Ok(copy(request, console)),
-        Err(error) => stats.end_prevented(error, Tool::Copy, execution, console),
+        Err(error) => stats.end_prevented(error, execution, console),
     }
 }
 
@@ -79,7 +79,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
     report_rest(&mut summary, filter.as_ref(), console);
     let run = Run {
         began: request.began,
-        ..Run::beginning_now(Tool::Copy, summary, execution)
+        ..Run::beginning_now(summary, execution)
     };
     match run.end(options.common.stats, console) {
         Outcome::Complete if summary.declined > 0 => Outcome::Incomplete,

@@ -92,7 +92,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
                 Outcome::Incomplete
             });
         if invocation.personality == Personality::Extended
-            && let Some(line) = outcome.last_line(&console)
+            && let Some(line) = outcome.last_line(self.tool, &console)
         {
             console.error(line);
         }

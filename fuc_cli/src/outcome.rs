@@ -16,24 +16,24 @@ pub enum Outcome {
     /// A part of the work was not done.
     Incomplete,
     /// The engine reported failures, or a signal has cancelled the run.
-    Failed(Tool, Summary),
+    Failed(Summary),
 }
 
 impl Outcome {
     /// Returns the outcome of a run of the engine. A dry run did nothing, whatever its summary counts.
-    pub fn of(mut summary: Summary, tool: Tool, execution: Execution) -> Self {
+    pub fn of(mut summary: Summary, execution: Execution) -> Self {
         if execution == Execution::DryRun {
             summary.entries = 0;
         }
         match summary.is_complete() {
             true => Self::Complete,
-            false => Self::Failed(tool, summary),
+            false => Self::Failed(summary),
         }
     }
 
     /// Returns the line that ends an interrupted run, or at a terminal one with many failures.
-    pub(crate) fn last_line(self, console: &Console) -> Option<String> {
-        let Self::Failed(tool, summary) = self else {
+    pub(crate) fn last_line(self, tool: Tool, console: &Console) -> Option<String> {
+        let Self::Failed(summary) = self else {
             return None;
         };
         if summary.cancelled {

@@ -12,7 +12,6 @@ use crate::amounts::{Bytes, Count};
 use crate::console::Console;
 use crate::flags::{Advice, UsageError};
 use crate::outcome::Outcome;
-use crate::tool::Tool;
 
 /// The form in which the totals are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +33,6 @@ const VERSION: u32 = 1;
 /// A run, for its totals.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// The tool that ran.
-    pub tool: Tool,
     /// The counts of the run.
     pub summary: Summary,
     /// The way in which the run was executed.
@@ -49,9 +46,8 @@ pub struct Run<'a> {
 impl Run<'_> {
     /// Returns a run of one process that begins now.
     #[must_use]
-    pub fn beginning_now(tool: Tool, summary: Summary, execution: Execution) -> Self {
+    pub fn beginning_now(summary: Summary, execution: Execution) -> Self {
         Self {
-            tool,
             summary,
             execution,
             began: Instant::now(),
@@ -67,7 +63,7 @@ impl Run<'_> {
             Stats::Text => console.write_stderr(text(self, wall).as_bytes()),
             Stats::Json => console.print(&[json(self, wall).as_bytes()]),
         }
-        Outcome::of(self.summary, self.tool, self.execution)
+        Outcome::of(self.summary, self.execution)
     }
 }
 
@@ -79,7 +75,6 @@ impl Stats {
     pub fn end_prevented(
         self,
         error: UsageError,
-        tool: Tool,
         execution: Execution,
         console: &Console,
     ) -> Result<Outcome, UsageError> {
@@ -89,7 +84,7 @@ impl Stats {
         console.usage_error(&error, b"");
         let mut summary = Summary::default();
         summary.failures = 1;
-        Ok(Run::beginning_now(tool, summary, execution).end(self, console))
+        Ok(Run::beginning_now(summary, execution).end(self, console))
     }
 }
 
@@ -220,13 +215,13 @@ mod tests {
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,
             "\n"
         );
-        let run = Run::beginning_now(Tool::Copy, summary(), Execution::Real);
+        let run = Run::beginning_now(summary(), Execution::Real);
         assert_eq!(json(&run, Duration::from_millis(500)), expected);
     }
 
     #[test]
     fn the_text_has_units_and_no_zeros() {
-        let run = Run::beginning_now(Tool::Copy, summary(), Execution::Real);
+        let run = Run::beginning_now(summary(), Execution::Real);
         let rows = [
             ("entries", "1,500"),
             ("seconds", "0.500"),
@@ -249,7 +244,7 @@ mod tests {
     fn a_shared_run_shows_its_shares() {
         let run = Run {
             shares: &[700, 300, 500],
-            ..Run::beginning_now(Tool::Copy, summary(), Execution::Real)
+            ..Run::beginning_now(summary(), Execution::Real)
         };
         let json = json(&run, Duration::from_millis(500));
         let end = r#","ranks":3,"fewest_entries_per_rank":300,"most_entries_per_rank":700}"#;

@@ -37,12 +37,12 @@ pub(crate) fn execute(
     let (stats, execution) = (options.common.stats, options.engine.execution);
     let nothing = |summary| {
         // A run without work shows its totals as any other.
-        Ok(Run::beginning_now(Tool::Remove, summary, execution).end(stats, console))
+        Ok(Run::beginning_now(summary, execution).end(stats, console))
     };
     let request = match Request::new(options, operands, console) {
         Ok(Some(request)) => request,
         Ok(None) => return nothing(Summary::default()),
-        Err(error) => return stats.end_prevented(error, Tool::Remove, execution, console),
+        Err(error) => return stats.end_prevented(error, execution, console),
     };
     if request.options.prompts == Prompts::Once
         && let Some(question) = question(&request, console)
@@ -123,7 +123,7 @@ fn remove(
     };
     let run = Run {
         began,
-        ..Run::beginning_now(Tool::Remove, summary, execution)
+        ..Run::beginning_now(summary, execution)
     };
     run.end(common.stats, console)
 }

@@ -71,7 +71,7 @@ pub(crate) fn detach(
         },
         None,
     );
-    Outcome::of(summary, Tool::Remove, Execution::Real)
+    Outcome::of(summary, Execution::Real)
 }
 
 /// The state of a run with `--detach`.

@@ -62,7 +62,7 @@ pub(crate) fn reap(
         },
         None,
     );
-    Outcome::of(summary, Tool::Remove, Execution::Real)
+    Outcome::of(summary, Execution::Real)
 }
 
 /// The state of a run with `--reap`.
