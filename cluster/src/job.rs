@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use fuc_cli::command::{self, Command};
+use fuc_cli::command::Command;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
-use fuc_cli::interrupt;
 use fuc_cli::invocation::Invocation;
 use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::{self, LookAhead, Watch};
 use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
+use fuc_cli::sys;
 use fuc_cli::wording;
 use fuc_engine::distribute::Part;
 use fuc_engine::{Counts, Summary};
@@ -124,7 +124,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let homes = Homes::of_job(&order.links, &world.gather(true));
 
     let (line, socket) = line::connect(world.rank(), homes);
-    let cancel = interrupt::cancel_on_signals();
+    let cancel = sys::cancel_on_signals();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
     let counts = watch.as_ref().map(|watch| Arc::clone(watch.counts()));
@@ -195,7 +195,7 @@ fn assist(world: World) -> ExitCode {
         // In the second case, the ranks run different versions of this program.
         Some(Err(true)) | None => return ExitCode::FAILURE,
     };
-    command::raise_descriptor_limit();
+    sys::raise_descriptor_limit();
     progress::ignore_requests();
     let prepared = prepare(&order);
     let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();
@@ -206,7 +206,7 @@ fn assist(world: World) -> ExitCode {
     if let Err(problem) = &prepared {
         console.error(problem);
     }
-    let cancel = interrupt::cancel_on_signals();
+    let cancel = sys::cancel_on_signals();
     let counts = Arc::default();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let full = FullWatch::new(&console, &cancel, &counts);

@@ -5,13 +5,12 @@ use std::ffi::OsString;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
-use fuc_cli::interrupt;
 use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::LookAhead;
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
-use fuc_cli::threads;
+use fuc_cli::sys;
 use fuc_cli::tool::Tool;
 use fuc_engine::Summary;
 
@@ -39,7 +38,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
         dest,
         ..
     } = request;
-    let cancel = interrupt::cancel_on_signals();
+    let cancel = sys::cancel_on_signals();
     let execution = options.engine.execution;
     let limiter = options
         .common
@@ -47,7 +46,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
         .map(|rate| Limiter::new(rate, &cancel));
     let mut copy = (options.engine.clone())
         .cancelled_by(cancel)
-        .private_tables(threads::private_tables());
+        .private_tables(sys::private_tables());
     if let Some(filter) = filter.clone() {
         copy = copy.filtered_by(filter);
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use fuc_cli::command::Command;
 use fuc_cli::common::CommonFlag;
-use fuc_cli::memory::Allocator;
+use fuc_cli::sys::Allocator;
 use fuc_cli::tool::Tool;
 
 use cpz::{flags, options};

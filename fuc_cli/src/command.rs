@@ -28,8 +28,6 @@ use crate::quote;
 use crate::sys;
 use crate::tool::Tool;
 
-pub use crate::sys::raise_descriptor_limit;
-
 /// A command, the same for each of its runs.
 ///
 /// `I` is its enum of flags, and `O` the options that the flags resolve to.
@@ -143,7 +141,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         })?;
         match scan.stop {
             None => {
-                raise_descriptor_limit();
+                sys::raise_descriptor_limit();
                 (self.execute)(options, scan.operands, console)
             }
             Some(Stop::Help) => {

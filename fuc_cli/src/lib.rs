@@ -9,12 +9,10 @@
 //! | `config` | the file that holds a user's own default options |
 //! | [`invocation`] | the name by which the command was called, and what follows from it |
 //! | `preload` | libraries such as that of `fakeroot`, which do not see this process |
-//! | [`interrupt`] | the token by which signals cancel a run |
 //! | [`flags`] | the table of flags, from which argv is read and `--help` is printed |
 //! | [`name_list`] | operands from a file or stdin |
 //! | `input` | files that the user names as input, and stdin |
 //! | `generate` | manual pages and completions, for the commands' tests |
-//! | [`background`] | work that goes on after the command has ended |
 //! | [`threads`] | the number of threads that the user asks for |
 //! | [`console`] | whole lines on stdout and stderr, and prompts; lost output is an error |
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
@@ -27,16 +25,14 @@
 //! | `cursor` | what signal handlers know about the terminal |
 //! | `amounts` | numbers, sizes and times for people |
 //! | [`wording`] | diagnostics and questions in GNU's words |
-//! | [`memory`] | the allocator, which ends a command without memory |
 //! | [`locale`], [`quote`] | how file names look in a message |
-//! | `sys` | process-wide state, and all `unsafe` code |
+//! | [`sys`] | process-wide state, such as signals and the allocator, and all `unsafe` code |
 //!
 //! The invariant: **a script observes the behaviour of GNU's tools**, byte for byte, or else
 //! `docs/differences.md` describes the difference. A command's own crate holds its flag table, the options that its
 //! flags resolve to, and the checks before its run.
 
 mod amounts;
-pub mod background;
 pub mod command;
 pub mod common;
 mod config;
@@ -47,10 +43,8 @@ pub mod flags;
 #[cfg(feature = "test-support")]
 pub mod generate;
 mod input;
-pub mod interrupt;
 pub mod invocation;
 pub mod locale;
-pub mod memory;
 pub mod name_list;
 pub mod outcome;
 mod preload;
@@ -63,7 +57,7 @@ pub mod reporter;
 pub mod stats;
 mod stdout_buffer;
 mod streams;
-mod sys;
+pub mod sys;
 pub mod threads;
 pub mod tool;
 pub mod wording;

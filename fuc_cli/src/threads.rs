@@ -1,4 +1,4 @@
-//! The number of threads that the user asks for, by a flag or in the environment, and their descriptor tables.
+//! The number of threads that the user asks for, by a flag or in the environment.
 
 use std::ffi::OsStr;
 use std::num::NonZeroUsize;
@@ -6,8 +6,6 @@ use std::num::NonZeroUsize;
 use crate::flags::{UsageError, number};
 use crate::locale::Charset;
 use crate::tool::Tool;
-
-pub use crate::sys::private_tables;
 
 /// Parses the value of `--threads`.
 ///

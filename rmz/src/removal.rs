@@ -9,7 +9,6 @@ use std::time::Instant;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, is_taken};
 use fuc_cli::flags::UsageError;
-use fuc_cli::interrupt;
 use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::NameList;
 use fuc_cli::outcome::Outcome;
@@ -17,6 +16,7 @@ use fuc_cli::progress::{LookAhead, Watch};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
+use fuc_cli::sys;
 use fuc_cli::tool::Tool;
 use fuc_engine::{Answer, Ask, Cause, Summary};
 use rustix::io::Errno;
@@ -81,7 +81,7 @@ fn remove(
     let Options { common, engine, .. } = options;
     let execution = engine.execution;
     let gives_hints = common.personality == Personality::Extended && !engine.unlock;
-    let cancel = interrupt::cancel_on_signals();
+    let cancel = sys::cancel_on_signals();
     let limiter = common.max_rate.map(|rate| Limiter::new(rate, &cancel));
     let mut removal = engine.cancelled_by(cancel);
     if let Some(limiter) = &limiter {

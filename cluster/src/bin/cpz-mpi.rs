@@ -10,8 +10,8 @@ use fuc_cli::command::Command;
 use fuc_cli::common::CommonFlag;
 use fuc_cli::console::Console;
 use fuc_cli::flags::{Table, UsageError};
-use fuc_cli::memory::Allocator;
 use fuc_cli::outcome::Outcome;
+use fuc_cli::sys::Allocator;
 use fuc_cli::tool::Tool;
 use fuc_cluster::flags;
 use fuc_cluster::job::{self, Job};
@@ -101,10 +101,7 @@ mod tests {
         version: env!("CARGO_PKG_VERSION"),
         summary: "copy files and directories, on many machines",
         prose: include_str!("../manual.txt"),
-        words: &[
-            ("{tool}", "cpz"),
-            ("{done}", "copied"),
-        ],
+        words: &[("{tool}", "cpz"), ("{done}", "copied")],
     };
 
     #[test]

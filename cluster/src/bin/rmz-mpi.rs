@@ -9,8 +9,8 @@ use fuc_cli::common::CommonFlag;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::taken_operands;
 use fuc_cli::flags::{Table, UsageError};
-use fuc_cli::memory::Allocator;
 use fuc_cli::outcome::Outcome;
+use fuc_cli::sys::Allocator;
 use fuc_cli::tool::Tool;
 use fuc_cluster::flags;
 use fuc_cluster::job::{self, Job};
@@ -111,10 +111,7 @@ mod tests {
         version: env!("CARGO_PKG_VERSION"),
         summary: "remove files and directories, on many machines",
         prose: include_str!("../manual.txt"),
-        words: &[
-            ("{tool}", "rmz"),
-            ("{done}", "removed"),
-        ],
+        words: &[("{tool}", "rmz"), ("{done}", "removed")],
     };
 
     #[test]

@@ -30,7 +30,7 @@ const FIRST_OTHER: u32 = 3;
 /// | property | of the new process |
 /// |---|---|
 /// | session | its own, without a terminal; it ignores SIGHUP, SIGPIPE and SIGUSR1 |
-/// | SIGINT and SIGTERM | their actions in this process; see [`cancel_on_signals`](crate::interrupt::cancel_on_signals), but without its limit of two seconds |
+/// | SIGINT and SIGTERM | their actions in this process; see [`cancel_on_signals`](super::cancel_on_signals), but without its limit of two seconds |
 /// | standard streams | `/dev/null` |
 /// | other descriptors | those in `keep`; all others are closed (before Linux 5.9 they stay open) |
 /// | working directory | `/` |

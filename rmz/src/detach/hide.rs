@@ -10,10 +10,10 @@ use std::path::{self, Path, PathBuf};
 use std::rc::Rc;
 
 use fuc_cli::console::Console;
-use fuc_cli::interrupt;
 use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
+use fuc_cli::sys;
 use fuc_cli::tool::Tool;
 use fuc_engine::{Ask, Cancel, Execution, Observer, RemoveOp, Summary};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
@@ -45,7 +45,7 @@ pub(crate) fn detach(
     let mut engine = options.engine;
     // A process without a terminal cannot ask, so no write-protected file is asked about, wherever it is.
     engine.ask = Ask::Never;
-    let cancel = interrupt::cancel_on_signals();
+    let cancel = sys::cancel_on_signals();
     // A process can be started only before there are other threads, such as one that draws progress.
     let remover = match operands.iter().any(|operand| is_directory(operand)) {
         true => Remover::start(&log, remover::options(&engine), &cancel).ok(),

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fuc_cli::console::Console;
-use fuc_cli::interrupt;
 use fuc_cli::outcome::Outcome;
 use fuc_cli::progress::Watch;
 use fuc_cli::reporter::{Reporter, Verbosity};
+use fuc_cli::sys;
 use fuc_cli::tool::Tool;
 use fuc_cli::wording::errno_text;
 use fuc_engine::{Ask, Event, Execution, Observer, RemoveOp, Summary};
@@ -35,7 +35,7 @@ pub(crate) fn reap(
     engine.ask = Ask::Never;
     // On a filesystem without locks, the process in the background may remove the same names.
     engine.ignore_missing = true;
-    let removal = engine.cancelled_by(interrupt::cancel_on_signals());
+    let removal = engine.cancelled_by(sys::cancel_on_signals());
     let reporter = Reporter::new(console, Tool::Remove, options.common.verbosity);
     let summary = reporter.run(
         watch,

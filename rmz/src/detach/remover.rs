@@ -24,7 +24,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use fuc_cli::background;
+use fuc_cli::sys;
 use fuc_engine::{Cancel, RemoveOp};
 use rustix::cmsg_space;
 use rustix::io::Errno;
@@ -75,7 +75,7 @@ impl Remover {
             removal: removal.cancelled_by(cancel.clone()),
             cancel,
         };
-        let socket = background::spawn(&keep, |socket| job.run(socket))?;
+        let socket = sys::spawn_background(&keep, |socket| job.run(socket))?;
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let room = limit.saturating_sub(RESERVED_DESCRIPTORS) / DESCRIPTORS as u64;
         Ok(Self { socket, room })
@@ -188,7 +188,7 @@ impl Job<'_> {
         let containers = self.receive(&socket);
         drop(socket);
         // The command has waited for this process until now.
-        background::lower_priority();
+        sys::lower_priority();
         for received in &containers {
             self.remove(received);
         }
