@@ -89,8 +89,8 @@ impl Remover {
         let Some(room) = self.room.checked_sub(1) else {
             return Err(Errno::MFILE);
         };
-        let name = container.name();
-        self.send(Message::Container { name, path }, &container.descriptors())?;
+        let (name, path) = (container.name().to_bytes_with_nul(), path.as_os_str());
+        self.send(&[name, path.as_bytes()].concat(), &container.descriptors())?;
         self.room = room;
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Remover {
     /// # Errors
     /// Fails if the remover has ended. It will not remove the entry.
     pub(super) fn announce(&self, name: &OsStr, id: FileId) -> Result<(), Errno> {
-        self.send(Message::Entry { name, id }, &[])
+        self.send(&[&id.encoded()[..], name.as_bytes()].concat(), &[])
     }
 
     /// Lets the removal begin. Returns `false` if the remover has ended before it received everything.
@@ -111,9 +111,10 @@ impl Remover {
                 .is_ok_and(|(bytes, _)| receipt[..bytes] == *RECEIPT)
     }
 
-    fn send(&self, message: Message<'_>, descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-        let bytes = message.encoded();
-        if bytes.len() > MESSAGE_BYTES {
+    /// Sends a message. That of a container has its descriptors, its name, a NUL, and its path. That of an entry has no
+    /// descriptors, the identity, and the name.
+    fn send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+        if message.len() > MESSAGE_BYTES {
             return Err(Errno::NAMETOOLONG);
         }
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
@@ -122,49 +123,9 @@ impl Remover {
             let fits = descriptors.is_empty()
                 || control.push(SendAncillaryMessage::ScmRights(descriptors));
             assert!(fits, "BUG: the space is for two descriptors");
-            let text = [IoSlice::new(&bytes)];
+            let text = [IoSlice::new(message)];
             sendmsg(&self.socket, &text, &mut control, SendFlags::NOSIGNAL).map(drop)
         })
-    }
-}
-
-/// A message to the remover.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Message<'a> {
-    /// A container, whose descriptors come with the message.
-    Container { name: &'a CStr, path: &'a Path },
-    /// An entry of the container before it.
-    Entry { name: &'a OsStr, id: FileId },
-}
-
-impl<'a> Message<'a> {
-    /// Returns the kind, the parts of fixed length, and the rest.
-    fn encoded(self) -> Vec<u8> {
-        match self {
-            Self::Container { name, path } => {
-                let path = path.as_os_str().as_bytes();
-                [b"C", name.to_bytes_with_nul(), path].concat()
-            }
-            Self::Entry { name, id } => [b"E", &id.encoded()[..], name.as_bytes()].concat(),
-        }
-    }
-
-    fn decoded(bytes: &'a [u8]) -> Option<Self> {
-        match bytes.split_first()? {
-            (b'C', rest) => {
-                let name = CStr::from_bytes_until_nul(rest).ok()?;
-                let path = &rest[name.count_bytes() + 1..];
-                let path = Path::new(OsStr::from_bytes(path));
-                Some(Self::Container { name, path })
-            }
-            (b'E', rest) => {
-                let (id, name) = rest.split_first_chunk()?;
-                let id = FileId::decoded(*id);
-                let name = OsStr::from_bytes(name);
-                Some(Self::Entry { name, id })
-            }
-            _ => None,
-        }
     }
 }
 
@@ -207,20 +168,11 @@ impl Job<'_> {
                     let _ = rustix::net::send(socket, RECEIPT, SendFlags::NOSIGNAL);
                     break;
                 }
-                Ok((bytes, descriptors)) => match (Message::decoded(bytes), descriptors) {
-                    (Some(Message::Container { name, path }), Some([place, dir])) => {
-                        containers.push(Received {
-                            container: Container::received(place, dir, name.to_owned()),
-                            path: path.to_owned(),
-                            entries: Vec::new(),
-                        });
+                Ok((message, descriptors)) => {
+                    if take_in(&mut containers, message, descriptors).is_none() {
+                        break;
                     }
-                    (Some(Message::Entry { name, id }), None) if !containers.is_empty() => {
-                        let last = containers.last_mut().expect("BUG: there is no container");
-                        last.entries.push((name.to_owned(), id));
-                    }
-                    _ => break,
-                },
+                }
                 Err(_) => break,
             }
         }
@@ -255,6 +207,28 @@ impl Received {
         names.dedup();
         names
     }
+}
+
+/// Adds the container or the entry of a message. Returns `None` if the message has another form.
+fn take_in(
+    containers: &mut Vec<Received>,
+    message: &[u8],
+    descriptors: Option<[OwnedFd; DESCRIPTORS]>,
+) -> Option<()> {
+    if let Some([place, dir]) = descriptors {
+        let name = CStr::from_bytes_until_nul(message).ok()?;
+        let path = &message[name.count_bytes() + 1..];
+        containers.push(Received {
+            container: Container::received(place, dir, name.to_owned()),
+            path: PathBuf::from(OsStr::from_bytes(path)),
+            entries: Vec::new(),
+        });
+    } else {
+        let (id, name) = message.split_first_chunk()?;
+        let entry = (OsStr::from_bytes(name).to_owned(), FileId::decoded(*id));
+        containers.last_mut()?.entries.push(entry);
+    }
+    Some(())
 }
 
 /// Receives one message. It is empty at the end.
@@ -296,28 +270,59 @@ pub(super) fn options(engine: &RemoveOp<'static>) -> RemoveOp<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fuc_cli::locale::Charset;
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+    use std::fs::File;
+    use std::rc::Rc;
 
     #[test]
     fn messages_are_received_as_they_were_sent() {
+        let scratch = tempfile::tempdir().unwrap();
+        let place = Rc::new(OwnedFd::from(File::open(scratch.path()).unwrap()));
+        let flags = SocketFlags::CLOEXEC;
+        let (ours, theirs) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        let mut remover = Remover {
+            socket: ours,
+            room: 2,
+        };
+        let container = Container::create(place).unwrap();
+        for path in ["/a b/.rmz-1", ""] {
+            remover.hand_over(&container, Path::new(path)).unwrap();
+        }
+        let third = remover.hand_over(&container, Path::new(""));
+        assert_eq!(third, Err(Errno::MFILE));
+        let name = OsStr::from_bytes(b"\xff\n");
         let id = FileId::decoded([7; FileId::BYTES]);
-        for message in [
-            Message::Container {
-                name: c".rmz-1",
-                path: Path::new("/a b/.rmz-1"),
-            },
-            Message::Container {
-                name: c".rmz-1",
-                path: Path::new(""),
-            },
-            Message::Entry {
-                name: OsStr::from_bytes(b"\xff\n"),
-                id,
-            },
-        ] {
-            assert_eq!(Message::decoded(&message.encoded()), Some(message));
+        remover.announce(name, id).unwrap();
+        shutdown(&remover.socket, Shutdown::Write).unwrap();
+
+        let job = Job {
+            log: &Log::from_environment(Charset::Ascii).unwrap(),
+            removal: RemoveOp::new(),
+            cancel: &Cancel::new(),
+        };
+        let received = job.receive(&theirs);
+        let shown: Vec<_> = received
+            .iter()
+            .map(|it| (it.container.name(), it.path.to_str(), &it.entries[..]))
+            .collect();
+        let expected = [
+            (container.name(), Some("/a b/.rmz-1"), &[][..]),
+            (container.name(), Some(""), &[(name.to_owned(), id)]),
+        ];
+        assert_eq!(shown, expected);
+        assert!(remover.confirm());
+    }
+
+    #[test]
+    fn a_message_of_another_form_is_not_taken_in() {
+        let mut containers = Vec::new();
+        let descriptors = || Some([(); 2].map(|()| File::open("/").unwrap().into()));
+        for nonsense in [&b"x"[..], b"E123", &[7; FileId::BYTES + 1]] {
+            assert!(take_in(&mut containers, nonsense, None).is_none());
         }
-        for nonsense in [&b""[..], b"x", b"C.rmz-1", b"E123"] {
-            assert_eq!(Message::decoded(nonsense), None);
-        }
+        assert!(take_in(&mut containers, b".rmz-1", descriptors()).is_none());
+        assert!(containers.is_empty());
     }
 }
