@@ -92,47 +92,43 @@ impl Reaping<'_> {
 
     pub(super) fn reap_name(&mut self, place: &Rc<OwnedFd>, name: &CStr, directory: &Path) {
         let path = directory.join(OsStr::from_bytes(name.to_bytes()));
-        match Container::find(place, name, self.in_use) {
-            Ok(Found::Leftover(container)) => self.remove(&container, &path),
-            Ok(Found::InUse) => self.print_in_use(&path),
-            Ok(Found::Foreign) => {
-                self.print_if_verbose(&path, "which is not a private directory of this user");
-            }
-            Ok(Found::Doubtful(reason)) => self.remove_if_empty(place, name, &path, reason),
+        match self.try_name(place, name, &path) {
+            Ok(()) => {}
             // A signal has ended the wait.
             Err(Errno::INTR) => self.summary.cancelled = true,
             Err(errno) => self.fail(&cannot_remove(&path, errno, self.console.charset())),
         }
     }
 
-    fn remove(&mut self, container: &Container, path: &Path) {
-        let removed = container.content().and_then(|names| {
-            let summary = container.remove_entries(&self.removal, names, path, self.reporter);
-            self.summary += summary;
-            match summary.is_complete() {
-                true => container.remove().map(Some),
-                // The reasons have been reported.
-                false => Ok(None),
+    fn try_name(&mut self, place: &Rc<OwnedFd>, name: &CStr, path: &Path) -> Result<(), Errno> {
+        match Container::find(place, name, self.in_use)? {
+            Found::Leftover(container) => self.remove(&container, path)?,
+            Found::InUse => self.print_in_use(path),
+            Found::Foreign => {
+                self.print_if_verbose(path, "which is not a private directory of this user");
             }
-        });
-        match removed {
-            Ok(Some(Removed::Gone)) => self.removed(path),
-            Ok(Some(Removed::InUse)) => self.print_in_use(path),
-            Ok(None) => {}
-            Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
-        }
-    }
-
-    /// Removes a directory, but nothing in it, for this reason.
-    fn remove_if_empty(&mut self, place: &OwnedFd, name: &CStr, path: &Path, reason: &str) {
-        match remove_if_empty(place, name) {
-            Ok(true) => self.removed(path),
-            Ok(false) => {
+            // Nothing in it is removed.
+            Found::Doubtful(_) if remove_if_empty(place, name)? => self.removed(path),
+            Found::Doubtful(reason) => {
                 let path = self.console.quoted(path);
                 self.fail(&format!("skipping {path}, {reason}"));
             }
-            Err(errno) => self.fail(&cannot_remove(path, errno, self.console.charset())),
         }
+        Ok(())
+    }
+
+    fn remove(&mut self, container: &Container, path: &Path) -> Result<(), Errno> {
+        let names = container.content()?;
+        let summary = container.remove_entries(&self.removal, names, path, self.reporter);
+        self.summary += summary;
+        // Otherwise the reasons have been reported.
+        if summary.is_complete() {
+            match container.remove()? {
+                Removed::Gone => self.removed(path),
+                Removed::InUse => self.print_in_use(path),
+            }
+        }
+        Ok(())
     }
 
     fn removed(&self, path: &Path) {
