@@ -23,7 +23,7 @@ use super::container::{Container, FileId, InUse, open};
 use super::leftover;
 use super::log::Log;
 use super::reap::Reaping;
-use super::remover::{self, Remover};
+use super::remover::Remover;
 use rmz::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
@@ -48,7 +48,7 @@ pub(crate) fn detach(
     let cancel = sys::cancel_on_signals();
     // A process can be started only before there are other threads, such as one that draws progress.
     let remover = match operands.iter().any(|operand| is_directory(operand)) {
-        true => Remover::start(&log, remover::options(&engine), &cancel).ok(),
+        true => Remover::start(&log, &engine, &cancel).ok(),
         false => None,
     };
     let reporter = Reporter::new(console, Tool::Remove, options.common.verbosity);

@@ -66,13 +66,18 @@ impl Remover {
     /// Fails if no process can be started. Then nothing has happened.
     pub(super) fn start(
         log: &Log,
-        removal: RemoveOp<'static>,
+        engine: &RemoveOp<'static>,
         cancel: &Cancel,
     ) -> io::Result<Self> {
+        let mut removal = engine.clone().cancelled_by(cancel.clone());
+        // Without locks, `--reap` may remove the same names.
+        removal.ignore_missing = true;
+        // A low priority does not reach a server of files, so do not keep it busy unless the user asks for that.
+        removal.threads = removal.threads.or(Some(NonZeroUsize::MIN));
         let keep: Vec<_> = log.descriptor().into_iter().collect();
         let job = Job {
             log,
-            removal: removal.cancelled_by(cancel.clone()),
+            removal,
             cancel,
         };
         let socket = sys::spawn_background(&keep, |socket| job.run(socket))?;
@@ -255,16 +260,6 @@ fn receive_message<'a>(
         return Err(Errno::MSGSIZE);
     }
     Ok((&buffer[..received.bytes], descriptors.try_into().ok()))
-}
-
-/// Returns the options of the background process.
-pub(super) fn options(engine: &RemoveOp<'static>) -> RemoveOp<'static> {
-    let mut options = engine.clone();
-    // Without locks, `--reap` may remove the same names.
-    options.ignore_missing = true;
-    // A low priority does not reach a server of files, so do not keep it busy unless the user asks for that.
-    options.threads = options.threads.or(Some(NonZeroUsize::MIN));
-    options
 }
 
 #[cfg(test)]
