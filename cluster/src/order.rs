@@ -155,8 +155,8 @@ mod tests {
     fn an_order_is_read_as_it_was_written() {
         let mut exclusions = Exclusions::default();
         exclusions.add_pattern("*.o".as_ref());
-        exclusions.add_gitignore();
-        exclusions.stop_at_unread();
+        exclusions.reads_gitignore = true;
+        exclusions.stops_at_unread = true;
         // Files of patterns are read by rank 0 only.
         let console = Console::new(Vec::new(), Charset::Ascii);
         let filter = exclusions.filter(&console).unwrap().unwrap();

@@ -83,7 +83,7 @@ impl Options {
         UsageError::of_first(&[(both_links, "cannot make both hard and symbolic links")])?;
         self.rules.check()?;
         let (engine, rules) = (&self.engine, &self.rules);
-        let makes_no_copies = self.as_links().is_some() || engine.attributes_only;
+        let makes_no_copies = engine.as_links.is_some() || engine.attributes_only;
         UsageError::of_first(&[
             (
                 engine.reflink == Reflink::Always && engine.sparse != Sparse::Auto,
@@ -126,7 +126,7 @@ impl Options {
         ])?;
         if let Some(deletion) = &mut self.engine.delete {
             deletion.most = self.max_delete;
-            self.common.exclusions.stop_at_unread();
+            self.common.exclusions.stops_at_unread = true;
         }
         Ok(())
     }
@@ -266,7 +266,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::Threads => {
                 options.engine.threads = Some(threads::parse(value(), charset)?);
             }
-            Id::Gitignore => options.common.exclusions.add_gitignore(),
+            Id::Gitignore => options.common.exclusions.reads_gitignore = true,
         }
     }
     options.engine.dereference = dereference.unwrap_or_else(|| options.default_dereference());

@@ -45,8 +45,10 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
 pub struct Exclusions {
     sources: Vec<Source>,
-    reads_gitignore: bool,
-    stops_at_unread: bool,
+    /// The `.gitignore` files of all directories count, too.
+    pub reads_gitignore: bool,
+    /// Everything is left alone in a directory whose `.gitignore` file cannot be read.
+    pub stops_at_unread: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,16 +71,6 @@ impl Exclusions {
     /// Adds the value of `--exclude-from`.
     pub fn add_file(&mut self, file: &OsStr) {
         self.sources.push(Source::File(file.to_owned()));
-    }
-
-    /// Adds the `.gitignore` files of all directories.
-    pub fn add_gitignore(&mut self) {
-        self.reads_gitignore = true;
-    }
-
-    /// Leaves everything alone in a directory whose `.gitignore` file cannot be read.
-    pub fn stop_at_unread(&mut self) {
-        self.stops_at_unread = true;
     }
 
     /// Returns `true` if patterns are read from stdin, which then cannot hold answers to prompts.
@@ -205,7 +197,7 @@ impl Shared {
         console: &Console,
     ) -> Result<(), UsageError> {
         let pattern = pattern::parse(text.as_bytes())
-            .map_err(|problem| invalid(place.as_ref(), given, &problem.to_string(), console))?;
+            .map_err(|problem| invalid(place.as_ref(), given, problem, console))?;
         self.patterns.push(pattern);
         self.texts.push(Text {
             text: text.to_owned(),

@@ -11,8 +11,6 @@
 //!
 //! Two or more stars in any other place mean the same as one.
 
-use std::fmt;
-
 /// A glob that may match something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Glob {
@@ -35,34 +33,17 @@ enum Token {
 }
 
 /// The reason why a pattern matches nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Problem {
-    Empty,
-    EmptyComponent,
-    DotComponent,
-    Nul,
-    DanglingEscape,
-    UnclosedClass,
-    UnknownClass,
-    EmptyClass,
-}
+pub(super) type Problem = &'static str;
 
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Empty => "it is empty",
-            Self::EmptyComponent => "nothing is between two slashes",
-            Self::DotComponent => {
-                "it is relative to each operand, where nothing is called '.' or '..'"
-            }
-            Self::Nul => "no name contains a NUL byte",
-            Self::DanglingEscape => "nothing follows the last backslash",
-            Self::UnclosedClass => "no ']' follows '['",
-            Self::UnknownClass => "'[:' begins no known class",
-            Self::EmptyClass => "nothing matches the brackets",
-        })
-    }
-}
+pub(super) const EMPTY: Problem = "it is empty";
+pub(super) const EMPTY_COMPONENT: Problem = "nothing is between two slashes";
+const DOT_COMPONENT: Problem =
+    "it is relative to each operand, where nothing is called '.' or '..'";
+const NUL: Problem = "no name contains a NUL byte";
+const DANGLING_ESCAPE: Problem = "nothing follows the last backslash";
+const UNCLOSED_CLASS: Problem = "no ']' follows '['";
+const UNKNOWN_CLASS: Problem = "'[:' begins no known class";
+const EMPTY_CLASS: Problem = "nothing matches the brackets";
 
 impl Glob {
     /// Parses a glob.
@@ -71,32 +52,32 @@ impl Glob {
     /// If the glob can match nothing.
     pub(super) fn parse(text: &[u8]) -> Result<Self, Problem> {
         if text.contains(&0) {
-            return Err(Problem::Nul);
+            return Err(NUL);
         }
         let mut components = text.split(|&byte| byte == b'/');
         if components.any(|component| matches!(component, [b'.'] | [b'.', b'.'])) {
-            return Err(Problem::DotComponent);
+            return Err(DOT_COMPONENT);
         }
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser { rest: text };
         let mut tokens = Vec::with_capacity(text.len());
         let mut is_after_slash = true;
         while let Some(byte) = parser.next() {
             let token = match byte {
                 b'?' => Token::AnyByte,
-                b'*' => parser.stars(),
+                b'*' => parser.stars(is_after_slash),
                 b'[' => parser.class()?,
-                b'\\' => Token::Byte(parser.next().ok_or(Problem::DanglingEscape)?),
+                b'\\' => Token::Byte(parser.next().ok_or(DANGLING_ESCAPE)?),
                 byte => Token::Byte(byte),
             };
             if token == Token::Byte(b'/') && is_after_slash {
-                return Err(Problem::EmptyComponent);
+                return Err(EMPTY_COMPONENT);
             }
             is_after_slash = matches!(token, Token::Byte(b'/') | Token::Directories);
             tokens.push(token);
         }
         match (tokens.is_empty(), is_after_slash) {
-            (true, _) => Err(Problem::Empty),
-            (false, true) => Err(Problem::EmptyComponent),
+            (true, _) => Err(EMPTY),
+            (false, true) => Err(EMPTY_COMPONENT),
             (false, false) => Ok(Self { tokens }),
         }
     }
@@ -119,66 +100,56 @@ impl Glob {
         {
             return false;
         }
-        let mut here = Position { token: 0, byte: 0 };
-        // The positions after the last tokens of variable length: one that ends before a slash, and one of the
-        // others before that.
-        let mut after_star: Option<Position> = None;
-        let mut after_deep: Option<Position> = None;
+        let (mut tokens, mut text) = (&self.tokens[..], text);
+        // The last tokens of variable length, and the text behind what they match: one that ends before a slash, without
+        // the token itself, and one of the others before that.
+        let mut star: Option<(&[Token], &[u8])> = None;
+        let mut deep: Option<(&[Token], &[u8])> = None;
         loop {
-            let byte = text.get(here.byte).copied();
-            match (self.tokens.get(here.token), byte) {
-                (None, None) => return true,
-                (Some(Token::Star), _) => {
-                    here.token += 1;
-                    after_star = Some(here);
+            match (tokens, text) {
+                ([], []) => return true,
+                ([Token::Star, later @ ..], _) => {
+                    star = Some((later, text));
+                    tokens = later;
                     continue;
                 }
-                (Some(Token::Anything | Token::Directories), _) => {
-                    here.token += 1;
-                    (after_star, after_deep) = (None, Some(here));
+                ([Token::Anything | Token::Directories, later @ ..], _) => {
+                    (star, deep) = (None, Some((tokens, text)));
+                    tokens = later;
                     continue;
                 }
-                (Some(token), Some(byte)) if token.matches(byte) => {
-                    if byte == b'/' {
+                ([token, later @ ..], [byte, rest @ ..]) if token.matches(*byte) => {
+                    if *byte == b'/' {
                         // A star before the slash cannot take it.
-                        after_star = None;
+                        star = None;
                     }
-                    here.token += 1;
-                    here.byte += 1;
+                    (tokens, text) = (later, rest);
                     continue;
                 }
                 _ => {}
             }
-            if let Some(after) = &mut after_star
-                && text.get(after.byte).is_some_and(|byte| *byte != b'/')
+            if let Some((later, [byte, rest @ ..])) = star
+                && *byte != b'/'
             {
-                after.byte += 1;
-                here = *after;
+                star = Some((later, rest));
+                (tokens, text) = (later, rest);
                 continue;
             }
-            let Some(after) = &mut after_deep else {
+            let Some((from, behind)) = deep else {
                 return false;
             };
-            let rest = &text[after.byte..];
-            let more = match self.tokens[after.token - 1] {
-                Token::Directories => rest.iter().position(|byte| *byte == b'/').map(|at| at + 1),
-                _ => (!rest.is_empty()).then_some(1),
+            let more = match from[0] {
+                Token::Directories => behind.iter().position(|byte| *byte == b'/'),
+                _ => (!behind.is_empty()).then_some(0),
             };
             let Some(more) = more else {
                 return false;
             };
-            after.byte += more;
-            here = *after;
-            after_star = None;
+            text = &behind[more + 1..];
+            tokens = &from[1..];
+            (star, deep) = (None, Some((from, text)));
         }
     }
-}
-
-/// A token, and the byte that it must match next.
-#[derive(Clone, Copy)]
-struct Position {
-    token: usize,
-    byte: usize,
 }
 
 impl Token {
@@ -197,35 +168,26 @@ impl Token {
 type IsMember = fn(&u8) -> bool;
 
 struct Parser<'a> {
-    text: &'a [u8],
-    /// The number of bytes that were read.
-    at: usize,
+    /// The bytes that were not read yet.
+    rest: &'a [u8],
 }
 
 impl Parser<'_> {
-    fn rest(&self) -> &[u8] {
-        &self.text[self.at..]
-    }
-
     fn next(&mut self) -> Option<u8> {
-        let next = self.text.get(self.at).copied()?;
-        self.at += 1;
+        let (&next, rest) = self.rest.split_first()?;
+        self.rest = rest;
         Some(next)
     }
 
     /// Reads stars, of which the first was read.
-    fn stars(&mut self) -> Token {
-        let before = &self.text[..self.at - 1];
-        let first = self.at - 1;
-        while self.rest().starts_with(b"*") {
-            self.at += 1;
-        }
-        let is_after_slash = matches!(before, [] | [.., b'/']);
-        match self.rest() {
-            _ if self.at - first < 2 || !is_after_slash => Token::Star,
+    fn stars(&mut self, is_after_slash: bool) -> Token {
+        let others = self.rest.iter().take_while(|byte| **byte == b'*').count();
+        self.rest = &self.rest[others..];
+        match self.rest {
+            _ if others == 0 || !is_after_slash => Token::Star,
             [] | [b'\\', b'/', ..] => Token::Anything,
-            [b'/', ..] => {
-                self.at += 1;
+            [b'/', rest @ ..] => {
+                self.rest = rest;
                 Token::Directories
             }
             _ => Token::Star,
@@ -234,16 +196,14 @@ impl Parser<'_> {
 
     /// Reads a class, of which `[` was read.
     fn class(&mut self) -> Result<Token, Problem> {
-        let is_negated = matches!(self.rest(), [b'!' | b'^', ..]);
-        if is_negated {
-            self.at += 1;
-        }
+        let is_negated = matches!(self.rest, [b'!' | b'^', ..]);
+        self.rest = &self.rest[usize::from(is_negated)..];
         let mut set = Box::new([false; 256]);
         // The member before, with which a range may begin.
         let mut previous = None;
         let mut is_first = true;
         loop {
-            let member = self.next().ok_or(Problem::UnclosedClass)?;
+            let member = self.next().ok_or(UNCLOSED_CLASS)?;
             if member == b']' && !is_first {
                 break;
             }
@@ -255,9 +215,9 @@ impl Parser<'_> {
                 previous = None;
                 continue;
             }
-            let is_range = member == b'-' && !self.rest().starts_with(b"]");
+            let is_range = member == b'-' && !self.rest.starts_with(b"]");
             if let (true, Some(low)) = (is_range, previous) {
-                let high = self.next().ok_or(Problem::UnclosedClass)?;
+                let high = self.next().ok_or(UNCLOSED_CLASS)?;
                 let range = low..=self.member(high)?;
                 add(&mut set, |byte| range.contains(byte));
                 previous = None;
@@ -273,25 +233,25 @@ impl Parser<'_> {
         set[usize::from(b'/')] = false;
         match set[1..].contains(&true) {
             true => Ok(Token::OneOf(set)),
-            false => Err(Problem::EmptyClass),
+            false => Err(EMPTY_CLASS),
         }
     }
 
     /// Returns the member that begins with `first`, which was read and may be a backslash.
     fn member(&mut self, first: u8) -> Result<u8, Problem> {
         match first {
-            b'\\' => self.next().ok_or(Problem::UnclosedClass),
+            b'\\' => self.next().ok_or(UNCLOSED_CLASS),
             member => Ok(member),
         }
     }
 
     /// Reads a class such as `[:alpha:]`, of which `[` was read. Returns `None` and reads nothing if there is none.
     fn named_class(&mut self) -> Result<Option<IsMember>, Problem> {
-        let Some(rest) = self.rest().strip_prefix(b":") else {
+        let Some(rest) = self.rest.strip_prefix(b":") else {
             return Ok(None);
         };
         let end = rest.iter().position(|byte| *byte == b']');
-        let end = end.ok_or(Problem::UnclosedClass)?;
+        let end = end.ok_or(UNCLOSED_CLASS)?;
         let Some(name) = rest[..end].strip_suffix(b":") else {
             return Ok(None);
         };
@@ -309,9 +269,9 @@ impl Parser<'_> {
             b"space" => |byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'),
             b"upper" => u8::is_ascii_uppercase,
             b"xdigit" => u8::is_ascii_hexdigit,
-            _ => return Err(Problem::UnknownClass),
+            _ => return Err(UNKNOWN_CLASS),
         };
-        self.at += 1 + end + 1;
+        self.rest = &rest[end + 1..];
         Ok(Some(is_member))
     }
 }
@@ -394,28 +354,28 @@ mod tests {
     #[test]
     fn a_glob_that_matches_nothing_is_a_problem() {
         for (text, problem) in [
-            ("", Problem::Empty),
-            ("a\\", Problem::DanglingEscape),
-            ("/a", Problem::EmptyComponent),
-            ("a//b", Problem::EmptyComponent),
-            ("a\\//b", Problem::EmptyComponent),
-            ("a/", Problem::EmptyComponent),
-            ("**/", Problem::EmptyComponent),
-            ("**//a", Problem::EmptyComponent),
-            ("a\0", Problem::Nul),
-            ("[a", Problem::UnclosedClass),
-            ("[]", Problem::UnclosedClass),
-            ("[\\", Problem::UnclosedClass),
-            ("[a-", Problem::UnclosedClass),
-            ("[[:alpha:", Problem::UnclosedClass),
-            ("[[:foo:]]", Problem::UnknownClass),
-            ("[[::]]", Problem::UnknownClass),
-            ("[/]", Problem::EmptyClass),
-            ("[!\u{1}-\\\u{7f}", Problem::UnclosedClass),
+            ("", EMPTY),
+            ("a\\", DANGLING_ESCAPE),
+            ("/a", EMPTY_COMPONENT),
+            ("a//b", EMPTY_COMPONENT),
+            ("a\\//b", EMPTY_COMPONENT),
+            ("a/", EMPTY_COMPONENT),
+            ("**/", EMPTY_COMPONENT),
+            ("**//a", EMPTY_COMPONENT),
+            ("a\0", NUL),
+            ("[a", UNCLOSED_CLASS),
+            ("[]", UNCLOSED_CLASS),
+            ("[\\", UNCLOSED_CLASS),
+            ("[a-", UNCLOSED_CLASS),
+            ("[[:alpha:", UNCLOSED_CLASS),
+            ("[[:foo:]]", UNKNOWN_CLASS),
+            ("[[::]]", UNKNOWN_CLASS),
+            ("[/]", EMPTY_CLASS),
+            ("[!\u{1}-\\\u{7f}", UNCLOSED_CLASS),
         ] {
             assert_eq!(Glob::parse(text.as_bytes()), Err(problem), "{text:?}");
         }
-        assert_eq!(Glob::parse(b"[!\x01-\xff]"), Err(Problem::EmptyClass));
+        assert_eq!(Glob::parse(b"[!\x01-\xff]"), Err(EMPTY_CLASS));
     }
 
     /// A matcher that tries every length of every star would not finish.

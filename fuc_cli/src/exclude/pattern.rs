@@ -140,6 +140,7 @@ fn last_match(patterns: &[Pattern], is_match: impl Fn(&Pattern) -> bool) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use super::super::glob;
     use super::*;
 
     #[test]
@@ -177,7 +178,7 @@ mod tests {
     fn slashes_and_exclamation_marks_are_not_part_of_the_glob() {
         use Matches::{Name, Path};
         use Verdict::{Prune, Take};
-        for (pattern, glob, matches, verdict, only_directories) in [
+        for (pattern, text, matches, verdict, only_directories) in [
             ("a", "a", Name, Prune, false),
             ("/a", "a", Path, Prune, false),
             ("a/", "a", Name, Prune, true),
@@ -185,7 +186,7 @@ mod tests {
             ("\\!a", "\\!a", Name, Prune, false),
         ] {
             let expected = Pattern {
-                glob: Glob::parse(glob.as_bytes()).unwrap(),
+                glob: Glob::parse(text.as_bytes()).unwrap(),
                 matches,
                 verdict,
                 only_directories,
@@ -193,10 +194,10 @@ mod tests {
             assert_eq!(parse(pattern.as_bytes()), Ok(expected), "{pattern}");
         }
         for nothing in ["!", "/", "!/"] {
-            assert_eq!(parse(nothing.as_bytes()), Err(Problem::Empty), "{nothing}");
+            assert_eq!(parse(nothing.as_bytes()), Err(glob::EMPTY), "{nothing}");
         }
         for empty in ["//a", "a//"] {
-            let problem = Err(Problem::EmptyComponent);
+            let problem = Err(glob::EMPTY_COMPONENT);
             assert_eq!(parse(empty.as_bytes()), problem, "{empty}");
         }
     }
