@@ -1,5 +1,5 @@
 //! Tools for the tests of the engine and of both commands. Nothing here uses the engine, so that a bug in
-//! it can't hide itself: this crate has its own code to build, walk and remove trees.
+//! it can't hide itself: this crate has its own code to build and walk trees, and removes them by GNU rm.
 //!
 //! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
 //! - [`snapshot`] records trees and describes how two of them differ.

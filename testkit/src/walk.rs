@@ -66,10 +66,6 @@ impl Start {
             name: CString::new(name.as_bytes())?,
         })
     }
-
-    pub(crate) fn stat(&self) -> io::Result<Stat> {
-        Ok(stat_at(self.parent.as_fd(), &self.name)?)
-    }
 }
 
 struct Level<M> {

@@ -1,79 +1,28 @@
-//! Cleans up after a test, without the engine. It is slow, but copes with any depth and any mode.
+//! Cleans up after a test by GNU rm, which copes with any depth.
 
-use std::{
-    ffi::{CStr, CString},
-    io,
-    os::fd::{AsFd as _, BorrowedFd},
-    path::Path,
-};
+use std::{ffi::OsStr, io, path::Path};
 
-use rustix::{
-    fs::{AtFlags, FileType, Mode, Stat, chmodat, fchmod, unlinkat},
-    io::Errno,
-};
-
-use crate::walk::{Start, Visitor, file_type, names, stat_at, walk};
+use crate::probe::{Skip, run};
 
 /// Deletes the entry at `path`: a file, a symlink (not its target), or a directory of any depth and mode. A
-/// missing `path` is not an error. Opens at most four descriptors at once.
+/// missing `path` is not an error.
 ///
 /// # Errors
-/// Fails at an entry that is a mount point or that belongs to another user. Entries deleted before it stay
-/// deleted.
+/// If rm fails: at an entry that is a mount point or that belongs to another user. Other entries may be deleted.
 pub fn remove_for_sure(path: impl AsRef<Path>) -> io::Result<()> {
-    let start = match Start::at(path.as_ref()) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        start => start?,
+    let path = path.as_ref().as_os_str();
+    let on_path = |program, options: [&str; 2]| {
+        let options = options.map(OsStr::new).into_iter();
+        run(program, options.chain([path]))
     };
-    match start.stat() {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(e) => Err(e),
-        Ok(stat) if file_type(&stat) == FileType::Directory => {
-            unlock(start.parent.as_fd(), &start.name, &stat)?;
-            walk(start, (), &mut Removal)
-        }
-        Ok(_) => Ok(unlinkat(start.parent, &start.name, AtFlags::empty())?),
-    }
-}
-
-/// Lets the owner list and change a directory.
-fn unlock(parent: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> Result<(), Errno> {
-    match stat.st_mode & 0o700 {
-        0o700 => Ok(()),
-        _ => chmodat(parent, name, Mode::RWXU, AtFlags::empty()),
-    }
-}
-
-struct Removal;
-
-impl Visitor for Removal {
-    type Mark = ();
-
-    fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
-        let mut below = Vec::new();
-        for name in names(dir)? {
-            match unlinkat(dir, &name, AtFlags::empty()) {
-                Ok(()) => {}
-                // Some filesystems return EPERM for a directory, and an ACL may forbid what the mode allows.
-                Err(Errno::ISDIR | Errno::PERM | Errno::ACCESS) => {
-                    let stat = stat_at(dir, &name)?;
-                    if file_type(&stat) == FileType::Directory {
-                        unlock(dir, &name, &stat)?;
-                        below.push((name, ()));
-                    } else {
-                        fchmod(dir, Mode::RWXU)?;
-                        unlinkat(dir, &name, AtFlags::empty())?;
-                    }
-                }
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(below)
-    }
-
-    fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-        Ok(unlinkat(parent, name, AtFlags::REMOVEDIR)?)
-    }
+    let remove = || on_path("rm", ["-rf", "--"]);
+    remove()
+        .or_else(|_| {
+            // Only root can list and change directories of any mode.
+            let _ = on_path("chmod", ["-R", "u+rwx"]);
+            remove()
+        })
+        .map_err(|Skip(reason)| io::Error::other(reason))
 }
 
 #[cfg(test)]
