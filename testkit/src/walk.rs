@@ -17,83 +17,101 @@ use std::{
 
 use rustix::{
     fs::{
-        AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, Timespec, Timestamps, fstat, openat,
-        statat,
+        AtFlags, CWD, FileType, Mode, OFlags, RawDir, Stat, StatxFlags, Timespec, Timestamps,
+        fstat, openat, statat, statx,
     },
     io::Errno,
     path::Arg,
 };
 
-/// The actions of a walk. A `Mark` is data that a visitor keeps for a sub-directory until the walk enters it.
+/// The actions of a walk. A visitor gives each directory a number, by which the walk refers to it.
 pub(crate) trait Visitor {
-    type Mark;
+    /// Visits an entry of the directory `parent`, before those below it. Returns the number of the entry, which counts
+    /// if it is a directory.
+    fn visit(&mut self, entry: &Found<'_>, parent: usize) -> io::Result<usize>;
 
-    /// Visits a newly opened directory. Returns the sub-directories to enter, in this order.
-    fn arrive(
-        &mut self,
-        dir: BorrowedFd<'_>,
-        mark: Self::Mark,
-    ) -> io::Result<Vec<(CString, Self::Mark)>>;
-
-    /// Finishes the directory `name` in `parent`.
-    fn leave(&mut self, _parent: BorrowedFd<'_>, _name: &CStr) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Handles a sub-directory that could not be opened.
-    fn locked_out(&mut self, _mark: Self::Mark, error: Errno) -> io::Result<()> {
-        Err(error.into())
-    }
+    /// Handles a directory that may not be listed or searched.
+    fn locked_out(&mut self, _directory: usize) {}
 }
 
-/// The start of a walk: the descriptor of the parent directory, and the name of the root in it. The root has
-/// attributes too.
-pub(crate) struct Start {
-    pub(crate) parent: OwnedFd,
-    pub(crate) name: CString,
+/// An entry, by its directory and its name.
+pub(crate) struct Found<'a> {
+    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) name: &'a CStr,
+    pub(crate) stat: Stat,
 }
 
-impl Start {
-    /// Finds `path`. Only its parent must exist. A symlink is not followed unless slashes come after it.
-    pub(crate) fn at(path: &Path) -> io::Result<Self> {
-        let (parent, name) = match (path.parent(), path.file_name()) {
-            (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
-            (_, Some(name)) => (Path::new("."), name),
-            (_, None) => (path, OsStr::new(".")),
+impl<'a> Found<'a> {
+    /// Looks an entry up. Does not follow a symlink.
+    fn at(dir: BorrowedFd<'a>, name: &'a CStr) -> Result<Self, Errno> {
+        // A kernel that caches attributes for a server may show the number of links from before a link was made.
+        let fresh = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
+        let _ = statx(dir, name, fresh, StatxFlags::BASIC_STATS);
+        let stat = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(Self { dir, name, stat })
+    }
+
+    pub(crate) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    /// Returns the numbers that identify the inode while it exists.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        identity(&self.stat)
+    }
+
+    pub(crate) fn times(&self) -> Timestamps {
+        let Stat {
+            st_atime,
+            st_atime_nsec,
+            st_mtime,
+            st_mtime_nsec,
+            ..
+        } = self.stat;
+        let time = |tv_sec, nanoseconds| Timespec {
+            tv_sec,
+            tv_nsec: nanoseconds as i64,
         };
-        Ok(Self {
-            parent: open_path(CWD, parent)?,
-            name: CString::new(name.as_bytes())?,
-        })
+        Timestamps {
+            last_access: time(st_atime, st_atime_nsec),
+            last_modification: time(st_mtime, st_mtime_nsec),
+        }
     }
 }
 
-struct Level<M> {
+struct Level {
     dir: (u64, u64),
-    /// Name of the directory *below* this level that the walk is in.
-    entered: CString,
     /// Sub-directories to enter, in reverse order.
-    pending: Vec<(CString, M)>,
+    pending: Vec<(CString, usize)>,
 }
 
-/// Walks the directory at `start` and everything below it.
-pub(crate) fn walk<V: Visitor>(start: Start, mark: V::Mark, visitor: &mut V) -> io::Result<()> {
-    let mut current = start.parent;
-    let mut levels = vec![Level::new(current.as_fd(), vec![(start.name, mark)])?];
+/// Visits the entry at `path`, and everything below it if it is a directory. A symlink is not followed unless slashes
+/// come after it.
+pub(crate) fn walk(path: &Path, visitor: &mut impl Visitor) -> io::Result<()> {
+    let (parent, name) = match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
+        (_, Some(name)) => (Path::new("."), name),
+        (_, None) => (path, OsStr::new(".")),
+    };
+    let mut current = open_path(CWD, parent)?;
+    let name = CString::new(name.as_bytes())?;
+    let root = Found::at(current.as_fd(), &name)?;
+    let number = visitor.visit(&root, 0)?;
+    if root.kind() != FileType::Directory {
+        return Ok(());
+    }
+    let mut levels = vec![Level::new(current.as_fd(), vec![(name, number)])?];
     while let Some(level) = levels.last_mut() {
-        if let Some((name, mark)) = level.pending.pop() {
+        if let Some((name, number)) = level.pending.pop() {
             let child = match open_unnoticed(current.as_fd(), &name, OFlags::DIRECTORY) {
-                Ok(child) => child,
-                Err(error) => {
-                    visitor.locked_out(mark, error)?;
+                Err(Errno::ACCESS) => {
+                    visitor.locked_out(number);
                     continue;
                 }
+                child => child?,
             };
-            let below = visitor.arrive(child.as_fd(), mark)?;
-            if below.is_empty() {
-                visitor.leave(current.as_fd(), &name)?;
-            } else {
-                level.entered = name;
+            let below = visit_entries(child.as_fd(), number, visitor)?;
+            if !below.is_empty() {
                 levels.push(Level::new(child.as_fd(), below)?);
                 current = child;
             }
@@ -101,19 +119,38 @@ pub(crate) fn walk<V: Visitor>(start: Start, mark: V::Mark, visitor: &mut V) -> 
             levels.pop();
             if let Some(above) = levels.last() {
                 current = above.climb_from(current.as_fd())?;
-                visitor.leave(current.as_fd(), &above.entered)?;
             }
         }
     }
     Ok(())
 }
 
-impl<M> Level<M> {
-    fn new(dir: BorrowedFd<'_>, mut pending: Vec<(CString, M)>) -> io::Result<Self> {
+/// Visits the entries of a directory in the order of their names. Returns the sub-directories and their numbers.
+fn visit_entries(
+    dir: BorrowedFd<'_>,
+    number: usize,
+    visitor: &mut impl Visitor,
+) -> io::Result<Vec<(CString, usize)>> {
+    let mut below = Vec::new();
+    for name in names(dir)? {
+        match Found::at(dir, &name) {
+            Ok(entry) => {
+                let (number, kind) = (visitor.visit(&entry, number)?, entry.kind());
+                below.extend((kind == FileType::Directory).then_some((name, number)));
+            }
+            // The directory can be listed but not searched, so its entries cannot be looked up.
+            Err(Errno::ACCESS) => visitor.locked_out(number),
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(below)
+}
+
+impl Level {
+    fn new(dir: BorrowedFd<'_>, mut pending: Vec<(CString, usize)>) -> io::Result<Self> {
         pending.reverse();
         Ok(Self {
             dir: identity(&fstat(dir)?),
-            entered: CString::default(),
             pending,
         })
     }
@@ -128,39 +165,14 @@ impl<M> Level<M> {
     }
 }
 
-/// Returns the numbers that identify an inode while it exists.
-pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
+fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
-}
-
-/// Returns the file type in `stat`.
-pub(crate) fn file_type(stat: &Stat) -> FileType {
-    FileType::from_raw_mode(stat.st_mode)
-}
-
-/// Returns the times in `stat`.
-pub(crate) fn times(stat: &Stat) -> Timestamps {
-    Timestamps {
-        last_access: Timespec {
-            tv_sec: stat.st_atime,
-            tv_nsec: stat.st_atime_nsec as i64,
-        },
-        last_modification: Timespec {
-            tv_sec: stat.st_mtime,
-            tv_nsec: stat.st_mtime_nsec as i64,
-        },
-    }
 }
 
 /// Opens a directory as the base of paths.
 pub(crate) fn open_path(dir: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(dir, path, flags, Mode::empty())
-}
-
-/// Returns the attributes of an entry. Does not follow a symlink.
-pub(crate) fn stat_at(dir: BorrowedFd<'_>, name: &CStr) -> Result<Stat, Errno> {
-    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
 }
 
 /// Opens an entry for reading. Leaves its atime as it is if that is permitted.
@@ -178,7 +190,7 @@ pub(crate) fn open_unnoticed(
 }
 
 /// Returns the sorted names in `dir`, without `.` and `..`.
-pub(crate) fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
+fn names(dir: BorrowedFd<'_>) -> io::Result<Vec<CString>> {
     let mut buffer = Vec::with_capacity(32 * 1024);
     // Do not use `rustix::fs::Dir`: it opens "." again, which fails in a directory without permission to search.
     let mut listing = RawDir::new(dir, buffer.spare_capacity_mut());

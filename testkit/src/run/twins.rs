@@ -1,25 +1,17 @@
 //! The same tree twice, for two commands whose results are compared. Timestamps that depend on the moment of
 //! building are made equal.
 
-use std::{
-    env,
-    ffi::{CStr, CString},
-    io,
-    ops::RangeInclusive,
-    os::fd::BorrowedFd,
-    path::PathBuf,
-};
+use std::{env, io, ops::RangeInclusive, path::PathBuf};
 
 use rustix::{
-    fs::{AtFlags, FileType, Gid, Stat, Timespec, Timestamps, Uid, chownat, utimensat},
-    io::Errno,
+    fs::{AtFlags, Gid, Timespec, Timestamps, Uid, chownat, utimensat},
     process::geteuid,
     time::{ClockId, clock_gettime},
 };
 
 use crate::{
     tree::{Scratch, Tree},
-    walk::{Start, Visitor, file_type, names, stat_at, times, walk},
+    walk::{Found, Visitor, walk},
 };
 
 /// The time that entries of twins get, unless their builder set one: 2001-09-09.
@@ -63,8 +55,7 @@ impl Twins {
             owner: self.owner,
         };
         for twin in &twins {
-            let settled = Start::at(twin.path()).and_then(|start| walk(start, (), &mut settling));
-            if let Err(e) = settled {
+            if let Err(e) = walk(twin.path(), &mut settling) {
                 panic!("can't make twins: {e}");
             }
         }
@@ -89,55 +80,26 @@ struct Settling {
 }
 
 impl Visitor for Settling {
-    type Mark = ();
-
-    fn arrive(&mut self, dir: BorrowedFd<'_>, (): ()) -> io::Result<Vec<(CString, ())>> {
-        let mut below = Vec::new();
-        for name in names(dir)? {
-            match stat_at(dir, &name) {
-                Ok(stat) if file_type(&stat) == FileType::Directory => below.push((name, ())),
-                Ok(stat) => self.settle(dir, &name, &stat)?,
-                // The test itself has denied the permission.
-                Err(Errno::ACCESS) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(below)
-    }
-
-    // Set the times of a directory after its entries, which change them.
-    fn leave(&mut self, parent: BorrowedFd<'_>, name: &CStr) -> io::Result<()> {
-        let stat = stat_at(parent, name)?;
-        self.settle(parent, name, &stat)
-    }
-
-    fn locked_out(&mut self, (): (), error: Errno) -> io::Result<()> {
-        match error {
-            Errno::ACCESS => Ok(()),
-            error => Err(error.into()),
-        }
-    }
-}
-
-impl Settling {
-    fn settle(&self, dir: BorrowedFd<'_>, name: &CStr, stat: &Stat) -> io::Result<()> {
+    fn visit(&mut self, entry: &Found<'_>, _parent: usize) -> io::Result<usize> {
         if let Some(owner) = self.owner
-            && stat.st_uid == geteuid().as_raw()
+            && entry.stat.st_uid == geteuid().as_raw()
         {
             let (uid, gid) = (Uid::from_raw(owner), Gid::from_raw(owner));
-            chownat(dir, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
+            let flags = AtFlags::SYMLINK_NOFOLLOW;
+            chownat(entry.dir, entry.name, Some(uid), Some(gid), flags)?;
         }
         let settled = |time: Timespec| match self.fresh.contains(&time.tv_sec) {
             true => TWIN_TIME,
             false => time,
         };
         // Both are set, because some filesystems take the current time for one that is omitted.
-        let read = times(stat);
+        let read = entry.times();
         let times = Timestamps {
             last_access: settled(read.last_access),
             last_modification: settled(read.last_modification),
         };
-        Ok(utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
+        utimensat(entry.dir, entry.name, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(0)
     }
 }
 

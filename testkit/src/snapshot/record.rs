@@ -3,10 +3,10 @@
 
 use std::{
     collections::HashMap,
-    ffi::{CStr, CString, OsStr, OsString},
+    ffi::{OsStr, OsString},
     io,
     os::{
-        fd::{AsFd as _, AsRawFd as _, BorrowedFd},
+        fd::{AsFd as _, AsRawFd as _},
         unix::ffi::OsStrExt as _,
     },
     path::Path,
@@ -14,35 +14,28 @@ use std::{
 
 use rustix::{
     buffer::spare_capacity,
-    fs::{
-        AtFlags, OFlags, Stat, StatxFlags, Timestamps, lgetxattr, llistxattr, major, minor,
-        readlinkat, statx, utimensat,
-    },
+    fs::{AtFlags, OFlags, Timestamps, lgetxattr, llistxattr, major, minor, readlinkat, utimensat},
     io::Errno,
 };
 
 use super::{Attributes, Entry, Kind, content::content, full_path};
 use crate::{
     tree::OMIT,
-    walk::{Start, Visitor, file_type, identity, names, open_unnoticed, stat_at, times, walk},
+    walk::{Found, Visitor, open_unnoticed, walk},
 };
 
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
 pub(crate) const XATTR_MAX_BYTES: usize = 64 * 1024;
 
 pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entry>> {
-    let start = Start::at(path)?;
     let mut recorder = Recorder {
         attributes,
         entries: Vec::new(),
         first_of: HashMap::new(),
     };
-    let kind = recorder.record(start.parent.as_fd(), &start.name, 0)?;
+    walk(path, &mut recorder)?;
     // Forget the name of the root, because two equal trees may have roots of different names.
     recorder.entries[0].name = OsString::new();
-    if kind == Kind::Directory {
-        walk(start, 0, &mut recorder)?;
-    }
     Ok(recorder.entries)
 }
 
@@ -54,45 +47,10 @@ struct Recorder {
 }
 
 impl Visitor for Recorder {
-    type Mark = usize;
-
-    fn arrive(&mut self, dir: BorrowedFd<'_>, this: usize) -> io::Result<Vec<(CString, usize)>> {
-        let mut below = Vec::new();
-        for name in names(dir)? {
-            match self.record(dir, &name, this) {
-                Ok(Kind::Directory) => below.push((name, self.entries.len() - 1)),
-                Ok(_) => {}
-                // The directory can be listed but not searched, so its entries cannot be looked up.
-                Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-                    self.lock(this);
-                }
-                Err(e) => return Err(e),
-            }
-        }
-        Ok(below)
-    }
-
-    fn locked_out(&mut self, this: usize, error: Errno) -> io::Result<()> {
-        if error != Errno::ACCESS {
-            return Err(error.into());
-        }
-        self.lock(this);
-        Ok(())
-    }
-}
-
-impl Recorder {
-    /// Adds the entry `name` of `dir`, whose number is `parent`.
-    fn record(&mut self, dir: BorrowedFd<'_>, name: &CStr, parent: usize) -> io::Result<Kind> {
-        // A kernel that caches attributes for a server may show the number of links from before a link was made.
-        let fresh = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_FORCE_SYNC;
-        let _ = statx(dir, name, fresh, StatxFlags::BASIC_STATS);
-        let stat = stat_at(dir, name)?;
-        let kind = file_type(&stat);
-        let place = Place { dir, name };
+    fn visit(&mut self, found: &Found<'_>, parent: usize) -> io::Result<usize> {
         let wanted = self.attributes;
-        let facts = place.facts(wanted, &stat)?;
-        let read = times(&stat);
+        let facts = found.facts(wanted)?;
+        let read = found.times();
         let mut times = Vec::new();
         if wanted.contains(Attributes::MTIME) {
             times.push(("mtime", Some(read.last_modification)));
@@ -100,19 +58,27 @@ impl Recorder {
         if wanted.contains(Attributes::ATIME) {
             times.push(("atime", Some(read.last_access)));
         }
+        let kind = found.kind();
         self.entries.push(Entry {
             parent,
-            name: OsStr::from_bytes(name.to_bytes()).to_owned(),
+            name: OsStr::from_bytes(found.name.to_bytes()).to_owned(),
             kind,
             facts,
             times,
         });
-        if kind != Kind::Directory && stat.st_nlink > 1 && wanted.contains(Attributes::LINKS) {
-            self.link(identity(&stat));
+        let has_links = kind != Kind::Directory && found.stat.st_nlink > 1;
+        if has_links && wanted.contains(Attributes::LINKS) {
+            self.link(found.identity());
         }
-        Ok(kind)
+        Ok(self.entries.len() - 1)
     }
 
+    fn locked_out(&mut self, directory: usize) {
+        self.mark(directory, ("locked", "locked".to_owned()));
+    }
+}
+
+impl Recorder {
     /// Marks the last entry and the first one of this inode as names of one file.
     fn link(&mut self, inode: (u64, u64)) {
         let this = self.entries.len() - 1;
@@ -124,11 +90,6 @@ impl Recorder {
         }
     }
 
-    /// Marks a directory whose entries cannot be listed or looked up.
-    fn lock(&mut self, directory: usize) {
-        self.mark(directory, ("locked", "locked".to_owned()));
-    }
-
     fn mark(&mut self, entry: usize, fact: (&'static str, String)) {
         let facts = &mut self.entries[entry].facts;
         if !facts.contains(&fact) {
@@ -137,16 +98,10 @@ impl Recorder {
     }
 }
 
-/// The place of an entry: its directory and its name.
-struct Place<'a> {
-    dir: BorrowedFd<'a>,
-    name: &'a CStr,
-}
-
-impl Place<'_> {
+impl Found<'_> {
     /// Describes the type and the `wanted` attributes except times, by labelled facts.
-    fn facts(&self, wanted: Attributes, stat: &Stat) -> io::Result<Vec<(&'static str, String)>> {
-        let kind = file_type(stat);
+    fn facts(&self, wanted: Attributes) -> io::Result<Vec<(&'static str, String)>> {
+        let (kind, stat) = (self.kind(), &self.stat);
         let is_file = kind == Kind::RegularFile;
         let wants = |attribute| wanted.contains(attribute);
         let mut facts = Vec::new();
@@ -162,7 +117,7 @@ impl Place<'_> {
             add("content", self.content());
         }
         if kind == Kind::Symlink {
-            add("target", self.target(wanted, stat)?);
+            add("target", self.target(wanted)?);
         }
         if wants(Attributes::DEVICE) && matches!(kind, Kind::CharacterDevice | Kind::BlockDevice) {
             let (major, minor) = (major(stat.st_rdev), minor(stat.st_rdev));
@@ -194,12 +149,12 @@ impl Place<'_> {
         content.unwrap_or_else(|e| format!("unreadable ({e})"))
     }
 
-    fn target(&self, wanted: Attributes, stat: &Stat) -> io::Result<String> {
+    fn target(&self, wanted: Attributes) -> io::Result<String> {
         let target = readlinkat(self.dir, self.name, Vec::new())?;
         if wanted.contains(Attributes::ATIME) {
             let times = Timestamps {
                 last_modification: OMIT,
-                ..times(stat)
+                ..self.times()
             };
             // Reading a link changes its atime. Only its owner may restore it, so ignore a failure.
             let _ = utimensat(self.dir, self.name, &times, AtFlags::SYMLINK_NOFOLLOW);
