@@ -3,6 +3,7 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    ops::RangeInclusive,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
 };
@@ -16,7 +17,7 @@ use super::{
 };
 use crate::{
     probe::{Skip, gnu, newest_gnu},
-    snapshot::{Attributes, Snapshot},
+    snapshot::{Attributes, NEVER, Snapshot},
     tree::{Scratch, Tree},
 };
 
@@ -30,7 +31,7 @@ pub struct Observed {
     pub program: PathBuf,
     /// Its status and its output.
     pub outcome: Outcome,
-    /// Its tree afterwards.
+    /// Its tree, afterwards unless stated otherwise.
     pub tree: Snapshot,
 }
 
@@ -189,33 +190,37 @@ impl Parity {
         let ours = link.as_ref().map_or(self.ours.clone(), Link::path);
         // One period for both: what both have preserved is then as fresh for one as for the other.
         let begin = now();
-        let both = [self.run(ours, 0, &trees[0]), self.run(gnu, 1, &trees[1])];
+        let [ours, gnu] = [(ours, 0), (gnu, 1)].map(|(it, side)| self.run(it, side, &trees[side]));
         let period = since(begin);
-        Ok(both.map(|observed| Observed {
-            tree: observed.tree.with_fresh_times(&period),
-            ..observed
-        }))
+        let observed = |(program, outcome), tree| Observed {
+            program,
+            outcome,
+            tree: self.snapshot(tree, &period),
+        };
+        Ok([observed(ours, &trees[0]), observed(gnu, &trees[1])])
     }
 
-    /// Builds a tree, and runs ours with `--dry-run` and then with `--verbose` in it. Returns what the dry run did, and
-    /// what the real run did, but with the tree from before.
+    /// Builds a tree, and runs ours with `--dry-run` and then with `--verbose` in it. Returns what both did, each with the
+    /// tree from before it.
     #[track_caller]
     pub fn observe_dry_run(&self, build: impl Fn(&Tree)) -> [Observed; 2] {
         let [scratch] = self.twins.make(build);
-        let run = |first: &str| {
+        ["--dry-run", "--verbose"].map(|first| {
+            let tree = self.snapshot(&scratch, &NEVER);
             let mut parity = self.clone();
             parity.run.args.insert(0, first.into());
-            parity.run(self.ours.clone(), 0, &scratch)
-        };
-        let tree = self.snapshot(&scratch);
-        let dry = run("--dry-run");
-        let real = run("--verbose");
-        [dry, Observed { tree, ..real }]
+            let (program, outcome) = parity.run(self.ours.clone(), 0, &scratch);
+            Observed {
+                program,
+                outcome,
+                tree,
+            }
+        })
     }
 
-    /// Runs a program in a tree, perhaps by the script of its `side`.
+    /// Runs a program in a tree, perhaps by the script of its `side`. Returns the path by which it was called, too.
     #[track_caller]
-    fn run(&self, program: PathBuf, side: usize, tree: &Scratch) -> Observed {
+    fn run(&self, program: PathBuf, side: usize, tree: &Scratch) -> (PathBuf, Outcome) {
         // A script may become another user.
         let lent = lend(program.as_os_str());
         let program = lent.as_ref().map_or(program, |(_, copy)| copy.clone());
@@ -236,15 +241,12 @@ impl Parity {
         for stream in [&mut outcome.stdout, &mut outcome.stderr] {
             *stream = replaced(stream, pwd, PWD.as_bytes());
         }
-        Observed {
-            program,
-            outcome,
-            tree: self.snapshot(tree),
-        }
+        (program, outcome)
     }
 
-    fn snapshot(&self, tree: &Scratch) -> Snapshot {
-        Snapshot::of(tree, self.attributes).with_targets(tree.path(), PWD)
+    fn snapshot(&self, tree: &Scratch, fresh: &RangeInclusive<i64>) -> Snapshot {
+        let snapshot = Snapshot::with_fresh_times(tree.path(), self.attributes, fresh);
+        snapshot.with_targets(tree.path(), PWD)
     }
 }
 

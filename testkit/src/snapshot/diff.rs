@@ -65,17 +65,15 @@ fn children(tree: &Snapshot) -> HashMap<usize, Vec<usize>> {
 
 /// Describes the facts in which two entries of one path differ, or returns `None` if there are none.
 fn changed(trees: [&Snapshot; 2], pair: [usize; 2]) -> Option<String> {
-    let mut facts: BTreeMap<&str, [Option<String>; 2]> = BTreeMap::new();
+    let mut facts: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
     for side in [0, 1] {
-        for (label, fact) in trees[side].facts(pair[side]) {
+        for (label, fact) in &trees[side].entries[pair[side]].facts {
             facts.entry(label).or_default()[side] = Some(fact);
         }
     }
     facts.retain(|_, [a, b]| a != b);
-    let shown = |fact: &Option<String>| shortened(fact.as_deref().unwrap_or("nothing"));
-    let changes = facts
-        .values()
-        .map(|facts| facts.each_ref().map(shown).join(" != "));
+    let shown = |fact: Option<&str>| shortened(fact.unwrap_or("nothing"));
+    let changes = facts.values().map(|facts| facts.map(shown).join(" != "));
     let changes: Vec<String> = changes.collect();
     let path = full_path(&trees[0].entries, pair[0]);
     (!changes.is_empty()).then(|| format!("~ {}: {}", shortened(&path), changes.join("; ")))

@@ -19,8 +19,6 @@
 
 use std::{ffi::OsString, fmt, ops::RangeInclusive, path::Path};
 
-use rustix::fs::Timespec;
-
 pub use attributes::Attributes;
 pub(crate) use record::XATTR_MAX_BYTES;
 pub use rustix::fs::FileType as Kind;
@@ -32,6 +30,9 @@ mod record;
 
 /// Most lines that a listing or a difference shows.
 const SHOWN_LINES: usize = 300;
+
+/// A period without times.
+pub(crate) const NEVER: RangeInclusive<i64> = RangeInclusive::new(1, 0);
 
 /// A record of a tree or of a single file. See the [module](self).
 #[derive(Clone, PartialEq, Eq)]
@@ -49,8 +50,6 @@ struct Entry {
     kind: Kind,
     /// The type and the attributes that count, with labels. Facts of two entries are compared if they have the same label.
     facts: Vec<(&'static str, String)>,
-    /// Times with labels. `None`: some time during the run. Such times differ from run to run, so all of them are equal.
-    times: Vec<(&'static str, Option<Timespec>)>,
 }
 
 impl Snapshot {
@@ -64,8 +63,18 @@ impl Snapshot {
     #[must_use]
     #[track_caller]
     pub fn of(path: impl AsRef<Path>, attributes: Attributes) -> Self {
-        let path = path.as_ref();
-        match record::record(path, attributes) {
+        Self::with_fresh_times(path.as_ref(), attributes, &NEVER)
+    }
+
+    /// Records a tree as [`of`](Self::of) does. All times within `period`, in seconds since 1970, are equal. Then two
+    /// commands that ran at different moments leave equal trees, while times that they preserved still count.
+    #[track_caller]
+    pub(crate) fn with_fresh_times(
+        path: &Path,
+        attributes: Attributes,
+        period: &RangeInclusive<i64>,
+    ) -> Self {
+        match record::record(path, attributes, period) {
             Ok(entries) => Self {
                 attributes,
                 entries,
@@ -92,16 +101,6 @@ impl Snapshot {
         Some(self.entries[found].kind)
     }
 
-    /// Makes all times within `period`, in seconds since 1970, equal. Then two commands that ran at different
-    /// moments leave equal trees, while times that they preserved still count.
-    pub(crate) fn with_fresh_times(mut self, period: &RangeInclusive<i64>) -> Self {
-        let times = self.entries.iter_mut().flat_map(|entry| &mut entry.times);
-        for (_, time) in times {
-            *time = time.filter(|time| !period.contains(&time.tv_sec));
-        }
-        self
-    }
-
     /// Replaces a path in the targets of symlinks.
     pub(crate) fn with_targets(mut self, path: &Path, by: &str) -> Self {
         let facts = self.entries.iter_mut().flat_map(|entry| &mut entry.facts);
@@ -120,23 +119,10 @@ impl Snapshot {
         diff::diff(self, other)
     }
 
-    /// Describes an entry by its facts and times.
-    fn facts(&self, index: usize) -> impl Iterator<Item = (&'static str, String)> {
-        let entry = &self.entries[index];
-        let times = entry.times.iter().map(|&(label, time)| match time {
-            Some(time) => (
-                label,
-                format!("{label} {}.{:09}", time.tv_sec, time.tv_nsec),
-            ),
-            None => (label, format!("{label} fresh")),
-        });
-        entry.facts.iter().cloned().chain(times)
-    }
-
     /// Describes an entry by its path and its facts. What is long is shortened.
     fn described(&self, index: usize) -> String {
-        let facts = self.facts(index).map(|(_, fact)| shortened(&fact));
-        let facts: Vec<String> = facts.collect();
+        let facts = self.entries[index].facts.iter();
+        let facts: Vec<String> = facts.map(|(_, fact)| shortened(fact)).collect();
         let path = full_path(&self.entries, index);
         format!("{}: {}", shortened(&path), facts.join(" "))
     }

@@ -5,6 +5,7 @@ use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     io,
+    ops::RangeInclusive,
     os::{
         fd::{AsFd as _, AsRawFd as _},
         unix::ffi::OsStrExt as _,
@@ -14,7 +15,10 @@ use std::{
 
 use rustix::{
     buffer::spare_capacity,
-    fs::{AtFlags, OFlags, Timestamps, lgetxattr, llistxattr, major, minor, readlinkat, utimensat},
+    fs::{
+        AtFlags, OFlags, Timespec, Timestamps, lgetxattr, llistxattr, major, minor, readlinkat,
+        utimensat,
+    },
     io::Errno,
 };
 
@@ -27,9 +31,14 @@ use crate::{
 /// The kernel's limit for the value of an extended attribute and for the list of their names.
 pub(crate) const XATTR_MAX_BYTES: usize = 64 * 1024;
 
-pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entry>> {
+pub(super) fn record(
+    path: &Path,
+    attributes: Attributes,
+    fresh: &RangeInclusive<i64>,
+) -> io::Result<Vec<Entry>> {
     let mut recorder = Recorder {
         attributes,
+        fresh,
         entries: Vec::new(),
         first_of: HashMap::new(),
     };
@@ -39,24 +48,31 @@ pub(super) fn record(path: &Path, attributes: Attributes) -> io::Result<Vec<Entr
     Ok(recorder.entries)
 }
 
-struct Recorder {
+struct Recorder<'a> {
     attributes: Attributes,
+    /// Times within this period, in seconds since 1970, are equal.
+    fresh: &'a RangeInclusive<i64>,
     entries: Vec<Entry>,
     /// The first entry of each inode that has several names.
     first_of: HashMap<(u64, u64), usize>,
 }
 
-impl Visitor for Recorder {
+impl Visitor for Recorder<'_> {
     fn visit(&mut self, found: &Found<'_>, parent: usize) -> io::Result<usize> {
         let wanted = self.attributes;
-        let facts = found.facts(wanted)?;
-        let read = found.times();
-        let mut times = Vec::new();
-        if wanted.contains(Attributes::MTIME) {
-            times.push(("mtime", Some(read.last_modification)));
-        }
-        if wanted.contains(Attributes::ATIME) {
-            times.push(("atime", Some(read.last_access)));
+        let mut facts = found.facts(wanted)?;
+        let time = |time: Timespec| match self.fresh.contains(&time.tv_sec) {
+            true => "fresh".to_owned(),
+            false => format!("{}.{:09}", time.tv_sec, time.tv_nsec),
+        };
+        let times = found.times();
+        for (attribute, label, value) in [
+            (Attributes::MTIME, "mtime", times.last_modification),
+            (Attributes::ATIME, "atime", times.last_access),
+        ] {
+            if wanted.contains(attribute) {
+                facts.push((label, format!("{label} {}", time(value))));
+            }
         }
         let kind = found.kind();
         self.entries.push(Entry {
@@ -64,7 +80,6 @@ impl Visitor for Recorder {
             name: OsStr::from_bytes(found.name.to_bytes()).to_owned(),
             kind,
             facts,
-            times,
         });
         let has_links = kind != Kind::Directory && found.stat.st_nlink > 1;
         if has_links && wanted.contains(Attributes::LINKS) {
@@ -78,7 +93,7 @@ impl Visitor for Recorder {
     }
 }
 
-impl Recorder {
+impl Recorder<'_> {
     /// Marks the last entry and the first one of this inode as names of one file.
     fn link(&mut self, inode: (u64, u64)) {
         let this = self.entries.len() - 1;

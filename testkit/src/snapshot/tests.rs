@@ -181,7 +181,7 @@ fn fresh_times_are_equal_and_old_ones_still_count() {
             .mtime(Duration::from_secs(seconds))
             .select("")
             .mtime(Duration::ZERO);
-        Snapshot::of(&scratch, Attributes::MTIME).with_fresh_times(&(100..=200))
+        Snapshot::with_fresh_times(scratch.path(), Attributes::MTIME, &(100..=200))
     };
     assert_eq!(file(100), file(200));
     assert_ne!(file(98), file(99));
