@@ -118,9 +118,9 @@ fn two_large_files_are_never_mixed() {
     ] {
         let place = or_skip!(FuseMount::with(Habits {
             numbering,
-            write_latency: Duration::from_millis(1),
             ..with_names(Names::LowerCase)
         }));
+        place.set_latency(Duration::from_millis(1));
         let dest = place.path().join("d");
         if !is_new {
             fs::create_dir(&dest).unwrap();
@@ -153,10 +153,8 @@ fn directories_that_become_one_are_not_filled_at_once() {
         tree.file(format!("s/Sub/{number}"), vec![b'A'; 3000])
             .file(format!("s/sUB/{number}"), vec![b'b'; 2000]);
     }
-    let place = or_skip!(FuseMount::with(Habits {
-        write_latency: Duration::from_millis(1),
-        ..with_names(Names::LowerCase)
-    }));
+    let place = or_skip!(FuseMount::with(with_names(Names::LowerCase)));
+    place.set_latency(Duration::from_millis(1));
     fs::create_dir(place.path().join("d")).unwrap();
     let dest = place.path().join("d").display().to_string();
     succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);

@@ -295,10 +295,8 @@ fn files_with_data_cost_six_calls() {
 #[test]
 fn the_kernel_reads_a_large_file_ahead_if_its_server_is_slow() {
     const MIB: usize = 1 << 20;
-    let mount = testkit::or_skip!(FuseMount::with(Habits {
-        read_latency: Duration::from_millis(1),
-        ..Habits::default()
-    }));
+    let mount = testkit::or_skip!(FuseMount::with(Habits::default()));
+    mount.set_latency(Duration::from_millis(1));
     let scratch = Scratch::in_memory();
     let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
     let asked = |bytes: usize| {

@@ -56,10 +56,8 @@ fn a_large_file_on_a_server_is_copied_whole() {
 #[test]
 fn a_large_file_is_copied_whole_if_the_kernel_reads_it_ahead() {
     const MIB: usize = 1 << 20;
-    let mount = or_skip!(FuseMount::with(Habits {
-        read_latency: Duration::from_millis(1),
-        ..Habits::default()
-    }));
+    let mount = or_skip!(FuseMount::with(Habits::default()));
+    mount.set_latency(Duration::from_millis(1));
     let elsewhere = Scratch::in_memory();
     for bytes in [MIB, 9 * MIB + 7] {
         let source = mount.path().join("source");

@@ -158,12 +158,19 @@ impl AsRef<Path> for Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        let point = self.point.path().as_os_str();
-        // A failed test may have left a file open there. Then detach the filesystem; the kernel unmounts it
-        // when the file is closed. If this fails too, the removal of the mount point reports it.
-        if run("umount", [point]).is_err() {
-            let _ = run("umount", [OsStr::new("-l"), point]);
-        }
+        unmount(self.point.path());
+    }
+}
+
+/// Unmounts the filesystem at `point`.
+///
+/// A failed test may have left a file open there, and a child of another test may have a descriptor until it executes
+/// its program. Then detach the filesystem; the kernel unmounts it when the file is closed. If this fails too, the
+/// removal of the mount point reports it.
+pub(super) fn unmount(point: &Path) {
+    let point = point.as_os_str();
+    if run("umount", [point]).is_err() {
+        let _ = run("umount", [OsStr::new("-l"), point]);
     }
 }
 

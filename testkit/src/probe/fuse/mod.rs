@@ -15,7 +15,6 @@
 //! ```
 
 use std::{
-    ffi::OsStr,
     ops::RangeInclusive,
     path::{Path, PathBuf},
     sync::{
@@ -28,7 +27,7 @@ use std::{
 use fuser::{BackgroundSession, Config, FileType, MountOption, SessionACL};
 use rustix::io::Errno;
 
-use super::{Skip, need_root, run};
+use super::{Skip, mount::unmount, need_root};
 use crate::tree::Scratch;
 
 use server::Server;
@@ -89,10 +88,6 @@ pub struct Habits {
     /// The first `fstat` takes so long for entries with a name that begins with `late`. It does not go with
     /// [`Removal::Hesitant`].
     pub first_look: Duration,
-    /// Each `read` takes so long.
-    pub read_latency: Duration,
-    /// Each `write` takes so long.
-    pub write_latency: Duration,
     /// Transfers so many bytes per second in each direction, one request after the other.
     pub bandwidth: Option<u64>,
     /// A `read` that reaches beyond this offset fails with `EIO`.
@@ -174,7 +169,7 @@ pub enum Removal {
 #[derive(Debug)]
 pub struct FuseMount {
     // Fields are dropped in this order: the server ends before its directories are removed.
-    session: Option<BackgroundSession>,
+    _session: BackgroundSession,
     latency_micros: Arc<AtomicU64>,
     point: PathBuf,
     stored: PathBuf,
@@ -219,7 +214,7 @@ impl FuseMount {
         let session = fuser::spawn_mount(server, point, &config)
             .map_err(|e| Skip(format!("no FUSE: {e}")))?;
         Ok(Self {
-            session: Some(session),
+            _session: session,
             latency_micros,
             point: point.to_owned(),
             stored: stored.to_owned(),
@@ -249,14 +244,7 @@ impl FuseMount {
 
 impl Drop for FuseMount {
     fn drop(&mut self) {
-        if let Some(session) = self.session.take()
-            && session.umount_and_join().is_err()
-        {
-            // A child of a test that runs beside this one may have a descriptor until it executes its program. If
-            // this fails too, the removal of the mount point reports it.
-            let point = self.point.as_os_str();
-            let _ = run("umount", [OsStr::new("-l"), point]);
-        }
+        unmount(&self.point);
     }
 }
 

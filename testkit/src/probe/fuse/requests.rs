@@ -9,7 +9,6 @@ use std::{
         fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
     },
     path::Path,
-    thread,
     time::SystemTime,
 };
 
@@ -296,7 +295,6 @@ impl Filesystem for Server {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        thread::sleep(self.habits.write_latency);
         let longest = self.habits.longest_write.unwrap_or(usize::MAX);
         let data = &data[..data.len().min(longest)];
         self.transfer(&self.written, data.len());

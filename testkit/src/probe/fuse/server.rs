@@ -289,7 +289,6 @@ impl Server {
         offset: u64,
         size: u32,
     ) -> io::Result<Vec<u8>> {
-        thread::sleep(self.habits.read_latency);
         let open = self.files.get(handle)?;
         refuse(self.habits.direct_read.filter(|_| open.is_direct))?;
         let end = self.habits.unreadable_from.unwrap_or(u64::MAX);
