@@ -1,34 +1,11 @@
 //! `cp -r` as the standard library gives it: recursive `fs::copy` on one thread.
 
-use std::{
-    fs::{self, FileType},
-    io,
-    os::unix::fs::symlink,
-    path::Path,
-    process::ExitCode,
-};
+use std::{fs, io, path::Path, process::ExitCode};
 
-use comparisons::{at, copy_main};
+use comparisons::{at, copy_file, copy_main};
 
 fn main() -> ExitCode {
-    copy_main(|src, dst| {
-        let kind = fs::symlink_metadata(src).map_err(at(src))?.file_type();
-        copy_entry(kind, src, dst)
-    })
-}
-
-fn copy_entry(kind: FileType, src: &Path, dst: &Path) -> io::Result<()> {
-    if kind.is_dir() {
-        copy_dir(src, dst)
-    } else if kind.is_symlink() {
-        let target = fs::read_link(src).map_err(at(src))?;
-        symlink(target, dst).map_err(at(dst))
-    } else if kind.is_file() {
-        fs::copy(src, dst).map(drop).map_err(at(src))
-    } else {
-        // `fs::copy` would wait for another process to write into a FIFO.
-        Err(at(src)(io::ErrorKind::Unsupported.into()))
-    }
+    copy_main(copy_dir)
 }
 
 fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
@@ -36,8 +13,12 @@ fn copy_dir(src: &Path, dst: &Path) -> io::Result<()> {
     fs::create_dir(dst).map_err(at(dst))?;
     for entry in fs::read_dir(src).map_err(at(src))? {
         let entry = entry.map_err(at(src))?;
-        let kind = entry.file_type().map_err(at(&entry.path()))?;
-        copy_entry(kind, &entry.path(), &dst.join(entry.file_name()))?;
+        let (from, to) = (entry.path(), dst.join(entry.file_name()));
+        let kind = entry.file_type().map_err(at(&from))?;
+        match kind.is_dir() {
+            true => copy_dir(&from, &to)?,
+            false => copy_file(kind, &from, &to)?,
+        }
     }
     // This comes last, because a read-only directory accepts no entries.
     fs::set_permissions(dst, permissions).map_err(at(dst))

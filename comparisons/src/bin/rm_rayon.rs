@@ -11,15 +11,7 @@ use comparisons::{at, remove_main};
 use rayon::prelude::*;
 
 fn main() -> ExitCode {
-    remove_main(remove)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path).map_err(at(path))?.is_dir() {
-        remove_dir(path)
-    } else {
-        fs::remove_file(path).map_err(at(path))
-    }
+    remove_main(remove_dir)
 }
 
 fn remove_dir(dir: &Path) -> io::Result<()> {

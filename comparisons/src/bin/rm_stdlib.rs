@@ -1,17 +1,9 @@
 //! `rm -r` as the standard library gives it: one thread, one call.
 
-use std::{fs, io, path::Path, process::ExitCode};
+use std::{fs, process::ExitCode};
 
-use comparisons::{at, remove_main};
+use comparisons::remove_main;
 
 fn main() -> ExitCode {
-    remove_main(remove)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    if fs::symlink_metadata(path).map_err(at(path))?.is_dir() {
-        fs::remove_dir_all(path).map_err(at(path))
-    } else {
-        fs::remove_file(path).map_err(at(path))
-    }
+    remove_main(|dir| fs::remove_dir_all(dir))
 }
