@@ -240,7 +240,7 @@ fn assist(world: World) -> ExitCode {
     };
     let peer = Peer::new(world.rank(), world.ranks());
     let peer = take_part(world, peer, line, &local, run, report);
-    match peer.outcome() {
+    match peer.outcome {
         Some(false) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }

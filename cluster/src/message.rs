@@ -55,13 +55,8 @@ pub(crate) enum Message {
     End,
     /// The last message of a rank to rank 0.
     Done(Box<Report>),
-    /// The last message of all, from rank 0.
-    Settled {
-        /// The status of every rank is 1.
-        failed: bool,
-        /// The number of messages that the receiver gets, without this one.
-        messages: u64,
-    },
+    /// The last message of all, from rank 0: whether the job has failed, so that the status of every rank is 1.
+    Settled(bool),
 }
 
 /// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
@@ -83,8 +78,6 @@ pub(crate) struct Report {
     pub(crate) unread_patterns: BTreeSet<String>,
     /// The number of failures that the rank has not written, by their reasons.
     pub(crate) surplus: BTreeMap<String, u64>,
-    /// How many messages the rank has sent to each other, this one included.
-    pub(crate) sent: BTreeMap<Rank, u64>,
 }
 
 /// Returns what is sent as bytes.
@@ -106,9 +99,6 @@ impl Report {
         self.unread_patterns.extend(other.unread_patterns);
         for (reason, failures) in other.surplus {
             *self.surplus.entry(reason).or_default() += failures;
-        }
-        for (rank, messages) in other.sent {
-            *self.sent.entry(rank).or_default() += messages;
         }
     }
 
@@ -142,7 +132,6 @@ pub(crate) mod tests {
         report.summary.cancelled = true;
         report.unread_patterns = ["cannot open 'a'".to_owned()].into();
         report.surplus = [("a reason".to_owned(), number)].into();
-        report.sent = [(3, 9)].into();
         report
     }
 
@@ -171,10 +160,7 @@ pub(crate) mod tests {
             Message::Cancel,
             Message::End,
             Message::Done(Box::new(report(7))),
-            Message::Settled {
-                failed: true,
-                messages: 8,
-            },
+            Message::Settled(true),
         ] {
             assert_travels(&message);
         }

@@ -18,15 +18,16 @@
 //!   ------                                         --------------
 //!   its engine has finished the operands
 //!   End      ------------------------------------> its engine ends
-//!            <------------------------------------ Done: its results, and how many messages it has sent to whom
+//!                                                  its messages to other ranks have been received
+//!            <------------------------------------ Done: its results
 //!   all are done
-//!   Settled  ------------------------------------> waits for the messages that are still under way
+//!   Settled  ------------------------------------> ends
 //! ```
 //!
-//! No rank sends anything after its `Done`, except for rank 0. So with the last `Settled` every message of the job
-//! has been received, as MPI demands.
+//! No rank sends anything after its `Done`, except for rank 0. So with `Settled` every message to a rank has been
+//! received, as MPI demands.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroU64;
 use std::time::Duration;
 
@@ -88,10 +89,8 @@ pub(crate) struct Peer {
     pub(crate) total: Report,
     /// Rank 0 only: the entries of each rank that is done, in no order.
     pub(crate) shares: Vec<u64>,
-    sent: BTreeMap<Rank, u64>,
-    received: u64,
-    /// The result of the job, and the number of messages that this rank gets.
-    settled: Option<(bool, u64)>,
+    /// Says whether the job has failed, once it is over for this rank.
+    pub(crate) outcome: Option<bool>,
     actions: Vec<Action>,
 }
 
@@ -115,9 +114,7 @@ impl Peer {
             done: 0,
             total: Report::default(),
             shares: Vec::new(),
-            sent: BTreeMap::new(),
-            received: 0,
-            settled: None,
+            outcome: None,
             actions: Vec::new(),
         }
     }
@@ -138,19 +135,11 @@ impl Peer {
         self.has_ended
     }
 
-    /// Returns whether the job failed, once it is over for this rank: then no message is under way to it.
-    #[must_use]
-    pub(crate) fn outcome(&self) -> Option<bool> {
-        let (failed, messages) = self.settled?;
-        (self.received == messages).then_some(failed)
-    }
-
     /// Sends a message to a rank, or handles it if it is for this one.
     fn send(&mut self, to: Rank, message: Message) {
         if to == self.rank {
             return self.handle(to, message);
         }
-        *self.sent.entry(to).or_default() += 1;
         self.actions.push(Action::Send(to, message));
     }
 
@@ -197,7 +186,6 @@ impl Peer {
 
     /// Handles a message of another rank.
     pub(crate) fn hear(&mut self, from: Rank, message: Message, now: Duration) {
-        self.received += u64::from(!matches!(message, Message::Settled { .. }));
         self.handle(from, message);
         self.tick(now);
     }
@@ -229,7 +217,7 @@ impl Peer {
             }
             Message::End => self.end_engine(),
             Message::Done(report) => self.add_result(*report),
-            Message::Settled { failed, messages } => self.settled = Some((failed, messages)),
+            Message::Settled(failed) => self.outcome = Some(failed),
         }
     }
 
@@ -257,12 +245,8 @@ impl Peer {
         }
     }
 
-    /// Notes the result of this rank, whose engine has ended. It is called once.
-    pub(crate) fn finish(&mut self, mut report: Report) {
-        if self.rank != 0 {
-            report.sent = self.sent.clone();
-            *report.sent.entry(0).or_default() += 1;
-        }
+    /// Notes the result of this rank, whose engine has ended, and whose messages have been received. It is called once.
+    pub(crate) fn finish(&mut self, report: Report) {
         self.send(0, Message::Done(Box::new(report)));
     }
 
@@ -287,16 +271,8 @@ impl Peer {
             return;
         }
         let failed = !self.total.is_complete();
-        let sent = [&self.total.sent, &self.sent];
-        let messages_to = |rank| sent.iter().filter_map(|sent| sent.get(&rank)).sum();
-        for rank in 1..self.ranks {
-            let settled = Message::Settled {
-                failed,
-                messages: messages_to(rank),
-            };
-            self.actions.push(Action::Send(rank, settled));
-        }
-        self.settled = Some((failed, messages_to(0)));
+        (1..self.ranks).for_each(|rank| self.send(rank, Message::Settled(failed)));
+        self.outcome = Some(failed);
     }
 
     /// Does what is due. [`next_time`](Self::next_time) says when to call it again.

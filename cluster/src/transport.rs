@@ -19,7 +19,7 @@ pub(crate) trait Transport {
     /// Returns a message that has arrived, and its sender.
     fn receive(&mut self) -> Option<(Rank, Vec<u8>)>;
 
-    /// Frees the messages that have left. Returns `true` if all have. Each call also lets them make progress.
+    /// Frees the messages that have been received. Returns `true` if all have. Each call also lets them make progress.
     fn is_flushed(&mut self) -> bool;
 }
 
@@ -90,7 +90,7 @@ impl Local<'_> {
 /// Passes messages between the engine of this rank and the other ranks until the job is over.
 ///
 /// `finish` is called when the engine has ended, and returns the result of this rank. Returns the state of the rank:
-/// its [outcome](Peer::outcome) is known then.
+/// its `outcome` is known then.
 ///
 /// # Panics
 /// If a message is not one of this protocol: other ranks have another version of the program.
@@ -105,10 +105,13 @@ pub(crate) fn serve(
     let mut next_report = PROGRESS_INTERVAL;
     let began = Instant::now();
     let mut finish = Some(finish);
+    let mut report = None;
     let mut pause = SHORTEST_PAUSE;
     loop {
         let is_flushed = transport.is_flushed();
-        if is_flushed && peer.outcome().is_some() {
+        if is_flushed && let Some(report) = report.take() {
+            peer.finish(report);
+        } else if is_flushed && peer.outcome.is_some() {
             return peer;
         }
         let mut is_busy = false;
@@ -134,12 +137,11 @@ pub(crate) fn serve(
         if peer.has_ended()
             && let Some(finish) = finish.take()
         {
-            let report = finish();
+            report = Some(finish());
             // The engine's last output comes before the report.
             for message in socket.outgoing.try_iter() {
                 peer.hear_engine(message, began.elapsed());
             }
-            peer.finish(report);
             local.perform(&mut peer, transport);
             continue;
         }
@@ -201,15 +203,11 @@ mod tests {
             work: 6,
         };
         let lines = Output::Lines(b"removed 'a'\n".to_vec());
-        let done = Report {
-            sent: [(0, 4)].into(),
-            ..Report::default()
-        };
         let mut network = Arrived(VecDeque::from([
             (1, Message::Progress(progress)),
             (1, Message::Text(lines.clone())),
             (1, Message::Progress(progress)),
-            (1, Message::Done(Box::new(done))),
+            (1, Message::Done(Box::default())),
         ]));
         let homes = Homes::of_job(&Links::default(), &[true, true]);
         let (line, socket) = line::connect(0, homes);
@@ -226,7 +224,7 @@ mod tests {
             console,
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
-        assert_eq!(peer.outcome(), Some(false));
+        assert_eq!(peer.outcome, Some(false));
         assert_eq!(
             (counts.entries(), counts.bytes(), counts.work()),
             (10, 14, 12)
@@ -262,15 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_have_left_are_freed_during_the_job() {
-        let done = Report {
-            sent: [(0, 1)].into(),
-            ..Report::default()
-        };
+    fn messages_that_were_received_are_freed_during_the_job() {
         let mut network = Freeing {
             has_sent: false,
             has_freed: false,
-            answer: Some(Message::Done(Box::new(done))),
+            answer: Some(Message::Done(Box::default())),
             looks: 0,
         };
         let homes = Homes::of_job(&Links::default(), &[true, true]);
@@ -288,6 +282,6 @@ mod tests {
             ),
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
-        assert_eq!(peer.outcome(), Some(false));
+        assert_eq!(peer.outcome, Some(false));
     }
 }

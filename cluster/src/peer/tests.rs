@@ -9,7 +9,7 @@
 mod engine;
 mod tree;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
 use std::rc::Rc;
 
@@ -42,6 +42,8 @@ enum Event {
     Works,
     /// The engine may have had no work for a while.
     IsHungry,
+    /// All messages of the rank, whose engine has ended, have been received.
+    IsFlushed,
     Ticks,
 }
 
@@ -145,6 +147,7 @@ impl Simulation {
             let it = self.rank(rank);
             match event {
                 Event::Arrives { from, message } => {
+                    assert_eq!(it.peer.outcome, None, "a message after the end");
                     it.messages += 1;
                     it.peer.hear(from, message, now);
                 }
@@ -154,6 +157,11 @@ impl Simulation {
                     it.peer.hear_engine(Outgoing::Steal, now);
                 }
                 Event::IsHungry => {}
+                Event::IsFlushed => {
+                    let mut report = Report::default();
+                    report.summary.entries = it.engine.entries;
+                    it.peer.finish(report);
+                }
                 Event::Ticks => {
                     it.next_tick.take_if(|next| *next == time);
                     it.peer.tick(now);
@@ -167,7 +175,7 @@ impl Simulation {
     fn cost(&self) -> Cost {
         for rank in &self.ranks {
             let number = rank.peer.rank;
-            assert_eq!(rank.peer.outcome(), Some(false), "rank {number} waits");
+            assert_eq!(rank.peer.outcome, Some(false), "rank {number} waits");
         }
         let engines = self.ranks.iter().map(|rank| &rank.engine);
         let entries = engines.clone().map(|engine| engine.entries);
@@ -266,11 +274,8 @@ impl Simulation {
                 self.give_work(rank, ticket, Engine::keep);
             }
             Incoming::End => {
-                let it = self.rank(rank);
-                it.engine.has_ended = true;
-                let mut report = Report::default();
-                report.summary.entries = it.engine.entries;
-                it.peer.finish(report);
+                self.rank(rank).engine.has_ended = true;
+                self.at(self.now + LATENCY, rank, Event::IsFlushed);
             }
         }
     }
