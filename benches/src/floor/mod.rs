@@ -1,6 +1,6 @@
 //! The floor: only the system calls that every tool needs, with every decision made before the clock starts.
 //!
-//! The [`Plan`] has the names, the kinds and the parts of the threads before the clock starts, and the threads wait at
+//! The [`plan`] has the names, the kinds and the parts of the threads before the clock starts, and the threads wait at
 //! a barrier. The directories are still listed while the clock runs, since every tool must do that. A tool that takes
 //! as long as the floor wastes nothing.
 //!
@@ -19,7 +19,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 
-use plan::{Job, Plan};
+use plan::Job;
 
 mod perform;
 mod plan;
@@ -43,12 +43,13 @@ pub(crate) enum Task {
 
 /// Plans the task, then performs it on up to `threads` threads with the clock running. Returns the seconds.
 pub(crate) fn run(task: &Task, threads: usize) -> Result<f64> {
-    let plan = Plan::make(task)?;
-    let widest = plan.phases.iter().map(Vec::len).max().unwrap_or(0);
+    let dirs = plan::scan(task)?;
+    let phases = plan::phases(task, &dirs);
+    let widest = phases.iter().map(Vec::len).max().unwrap_or(0);
     let threads = threads.clamp(1, widest.max(1));
     let crew = Crew {
-        plan: &plan,
-        next: plan.phases.iter().map(|_| AtomicUsize::new(0)).collect(),
+        next: phases.iter().map(|_| AtomicUsize::new(0)).collect(),
+        phases,
         barrier: Barrier::new(threads),
         failure: Mutex::new(None),
     };
@@ -62,7 +63,7 @@ pub(crate) fn run(task: &Task, threads: usize) -> Result<f64> {
 
 /// The state that the threads share.
 struct Crew<'a> {
-    plan: &'a Plan,
+    phases: Vec<Vec<Job<'a>>>,
     /// The next job of each phase.
     next: Vec<AtomicUsize>,
     barrier: Barrier,
@@ -88,7 +89,7 @@ impl Crew<'_> {
     }
 
     fn all_phases(&self) {
-        for (jobs, next) in self.plan.phases.iter().zip(&self.next) {
+        for (jobs, next) in self.phases.iter().zip(&self.next) {
             if let Err(error) = self.one_phase(jobs, next) {
                 next.store(jobs.len(), Ordering::Relaxed);
                 if let Ok(mut failure) = self.failure.lock() {
@@ -99,12 +100,11 @@ impl Crew<'_> {
         }
     }
 
-    fn one_phase(&self, jobs: &[Job], next: &AtomicUsize) -> Result<()> {
+    fn one_phase(&self, jobs: &[Job<'_>], next: &AtomicUsize) -> Result<()> {
         // Relaxed: the counter publishes nothing, because the jobs existed before the threads.
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let dir = &self.plan.dirs[job.dir];
-            perform::perform(self.plan, job)
-                .with_context(|| format!("floor: {}", dir.source.to_string_lossy()))?;
+            perform::perform(job)
+                .with_context(|| format!("floor: {}", job.dir.source.to_string_lossy()))?;
         }
         Ok(())
     }

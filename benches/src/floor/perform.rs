@@ -8,27 +8,27 @@ use rustix::{
     fs::{self, AtFlags, CWD, FileType, Mode, OFlags, RawDir},
 };
 
-use super::plan::{Dir, Entry, Job, Kind, Plan, Verb};
+use super::plan::{Entry, Job, Kind, Verb};
 
 /// The length passed to each call: the most bytes that one call copies, and more than any file here
 /// has.
 const ALL: usize = 0x7fff_f000;
 const LISTING_BYTES: usize = 32 << 10;
 
-pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
-    let dir = &plan.dirs[job.dir];
-    let entries = &plan.entries[job.entries.clone()];
+pub(super) fn perform(job: &Job<'_>) -> Result<()> {
+    let dir = job.dir;
+    let entries = &dir.entries[job.entries.clone()];
     match job.verb {
         Verb::MakeDir => fs::mkdirat(CWD, &dir.dest, Mode::from_raw_mode(dir.mode | 0o700))?,
         Verb::RemoveDir => fs::unlinkat(CWD, &dir.source, AtFlags::REMOVEDIR)?,
         Verb::Remove => {
-            let source = open_source(dir, job)?;
+            let source = open_source(job)?;
             for entry in entries {
                 fs::unlinkat(&source, &entry.name, AtFlags::empty())?;
             }
         }
         Verb::Copy => {
-            let source = open_source(dir, job)?;
+            let source = open_source(job)?;
             let dest = open_dir(&dir.dest)?;
             for entry in entries {
                 copy(source.as_fd(), dest.as_fd(), entry)?;
@@ -39,9 +39,9 @@ pub(super) fn perform(plan: &Plan, job: &Job) -> Result<()> {
 }
 
 /// Opens the directory of a job, and lists it if the job is its first one.
-fn open_source(dir: &Dir, job: &Job) -> Result<OwnedFd> {
-    let source = open_dir(&dir.source)?;
-    if job.entries.start == dir.entries.start {
+fn open_source(job: &Job<'_>) -> Result<OwnedFd> {
+    let source = open_dir(&job.dir.source)?;
+    if job.entries.start == 0 {
         list(source.as_fd())?;
     }
     Ok(source)

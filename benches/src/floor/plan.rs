@@ -1,6 +1,7 @@
 //! Makes all decisions of the floor before the clock starts.
 
 use std::{
+    collections::VecDeque,
     ffi::CString,
     fs::{self, FileType, Metadata},
     ops::Range,
@@ -19,21 +20,13 @@ use super::Task;
 /// negligible.
 const BATCH: usize = 256;
 
-/// The tree, and the jobs on it in their order.
-#[derive(Default)]
-pub(super) struct Plan {
-    /// All directories, level by level, so that each parent comes before its children.
-    pub(super) dirs: Vec<Dir>,
-    pub(super) entries: Vec<Entry>,
-    pub(super) phases: Vec<Vec<Job>>,
-}
-
+/// A directory of the tree.
 pub(super) struct Dir {
     pub(super) source: CString,
     /// The path of the copy; it is empty for a removal.
     pub(super) dest: CString,
     pub(super) mode: u32,
-    pub(super) entries: Range<usize>,
+    pub(super) entries: Vec<Entry>,
     depth: usize,
 }
 
@@ -51,9 +44,9 @@ pub(super) enum Kind {
 }
 
 /// The work that a thread takes at a time: a directory, or some of its entries.
-pub(super) struct Job {
+pub(super) struct Job<'a> {
     pub(super) verb: Verb,
-    pub(super) dir: usize,
+    pub(super) dir: &'a Dir,
     /// The job with the first entries of a directory also lists it.
     pub(super) entries: Range<usize>,
 }
@@ -66,105 +59,97 @@ pub(super) enum Verb {
     Copy,
 }
 
-impl Plan {
-    pub(super) fn make(task: &Task) -> Result<Self> {
-        let mut plan = Self::default();
-        match task {
-            Task::Remove { tree } => {
-                plan.scan(tree, None)?;
-                plan.add_entries(Verb::Remove);
-                plan.add_dirs(Verb::RemoveDir);
-                plan.phases[1..].reverse();
-            }
-            Task::Copy { tree, dest } => {
-                plan.scan(tree, Some(dest))?;
-                plan.add_dirs(Verb::MakeDir);
-                plan.add_entries(Verb::Copy);
-            }
-        }
-        Ok(plan)
+/// Scans the tree of a task breadth first. So each parent comes before its children, and the directories of a level are
+/// neighbours.
+pub(super) fn scan(task: &Task) -> Result<Vec<Dir>> {
+    let root = match task {
+        Task::Remove { tree } => (tree.clone(), None),
+        Task::Copy { tree, dest } => (tree.clone(), Some(dest.clone())),
+    };
+    let mut dirs = Vec::new();
+    let mut queue = VecDeque::from([(root, 0)]);
+    while let Some(((source, dest), depth)) = queue.pop_front() {
+        let (dir, below) = scan_dir(&source, dest.as_deref(), depth)
+            .with_context(|| format!("cannot scan {}", source.display()))?;
+        dirs.push(dir);
+        queue.extend(below.into_iter().map(|paths| (paths, depth + 1)));
     }
+    Ok(dirs)
+}
 
-    /// Scans the tree breadth first, so that the directories of a level are neighbours.
-    fn scan(&mut self, tree: &Path, dest: Option<&Path>) -> Result<()> {
-        let mut queue = vec![(tree.to_owned(), dest.map(Path::to_owned))];
-        for depth in 0.. {
-            let mut below = Vec::new();
-            for (source, dest) in queue {
-                let context = format!("cannot scan {}", source.display());
-                let scanned = self.scan_dir(source, dest, depth, &mut below);
-                scanned.context(context)?;
-            }
-            if below.is_empty() {
-                break;
-            }
-            queue = below;
+/// The path of a directory, and that of its copy.
+type Paths = (PathBuf, Option<PathBuf>);
+
+/// Scans one directory. Returns the paths of its sub-directories, too.
+fn scan_dir(source: &Path, dest: Option<&Path>, depth: usize) -> Result<(Dir, Vec<Paths>)> {
+    let mut below = Vec::new();
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(source)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            let dest = dest.map(|dest| dest.join(entry.file_name()));
+            below.push((entry.path(), dest));
+            continue;
         }
-        Ok(())
+        // A removal needs nothing but the name.
+        let kind = match dest {
+            Some(_) => Kind::of(kind, &entry.metadata()?)?,
+            None => Kind::Empty,
+        };
+        let name = CString::new(entry.file_name().into_vec())?;
+        entries.push(Entry { name, kind });
     }
+    let dir = Dir {
+        source: CString::new(source.as_os_str().as_bytes())?,
+        dest: CString::new(dest.unwrap_or(Path::new("")).as_os_str().as_bytes())?,
+        mode: fs::metadata(source)?.mode() & 0o7777,
+        entries,
+        depth,
+    };
+    Ok((dir, below))
+}
 
-    fn scan_dir(
-        &mut self,
-        source: PathBuf,
-        dest: Option<PathBuf>,
-        depth: usize,
-        below: &mut Vec<(PathBuf, Option<PathBuf>)>,
-    ) -> Result<()> {
-        let first = self.entries.len();
-        for entry in fs::read_dir(&source)? {
-            let entry = entry?;
-            let kind = entry.file_type()?;
-            if kind.is_dir() {
-                let dest = dest.as_ref().map(|dest| dest.join(entry.file_name()));
-                below.push((entry.path(), dest));
-                continue;
-            }
-            // A removal needs nothing but the name.
-            let kind = match dest {
-                Some(_) => Kind::of(kind, &entry.metadata()?)?,
-                None => Kind::Empty,
-            };
-            let name = CString::new(entry.file_name().into_vec())?;
-            self.entries.push(Entry { name, kind });
+/// Returns the phases of a task, each with its jobs.
+pub(super) fn phases<'a>(task: &Task, dirs: &'a [Dir]) -> Vec<Vec<Job<'a>>> {
+    match task {
+        Task::Remove { .. } => {
+            let levels = levels(Verb::RemoveDir, dirs).rev();
+            [jobs(Verb::Remove, dirs)]
+                .into_iter()
+                .chain(levels)
+                .collect()
         }
-        self.dirs.push(Dir {
-            mode: fs::metadata(&source)?.mode() & 0o7777,
-            source: CString::new(source.as_os_str().as_bytes())?,
-            dest: CString::new(dest.unwrap_or_default().into_os_string().into_vec())?,
-            depth,
-            entries: first..self.entries.len(),
-        });
-        Ok(())
+        Task::Copy { .. } => {
+            let levels = levels(Verb::MakeDir, dirs);
+            levels.chain([jobs(Verb::Copy, dirs)]).collect()
+        }
     }
+}
 
-    /// Adds a phase for each level, from the root down.
-    fn add_dirs(&mut self, verb: Verb) {
-        let job = |dir| Job {
+/// Returns a phase for each level, from the root down.
+fn levels(verb: Verb, dirs: &[Dir]) -> impl DoubleEndedIterator<Item = Vec<Job<'_>>> {
+    let levels = dirs.chunk_by(|a, b| a.depth == b.depth);
+    let job = move |dir| Job {
+        verb,
+        dir,
+        entries: 0..0,
+    };
+    levels.map(move |level| level.iter().map(job).collect())
+}
+
+/// Returns the phase of all entries.
+fn jobs(verb: Verb, dirs: &[Dir]) -> Vec<Job<'_>> {
+    let jobs = dirs.iter().flat_map(|dir| {
+        // An empty directory has no entry, but is listed like the others.
+        let starts = (0..dir.entries.len().max(1)).step_by(BATCH);
+        starts.map(move |start| Job {
             verb,
             dir,
-            entries: 0..0,
-        };
-        let mut start = 0;
-        for level in self.dirs.chunk_by(|a, b| a.depth == b.depth) {
-            let end = start + level.len();
-            self.phases.push((start..end).map(job).collect());
-            start = end;
-        }
-    }
-
-    fn add_entries(&mut self, verb: Verb) {
-        let mut jobs = Vec::new();
-        for (dir, Dir { entries, .. }) in self.dirs.iter().enumerate() {
-            // An empty directory has no entry, but is listed like the others.
-            let last = entries.end.max(entries.start + 1);
-            jobs.extend((entries.start..last).step_by(BATCH).map(|start| Job {
-                verb,
-                dir,
-                entries: start..entries.end.min(start + BATCH),
-            }));
-        }
-        self.phases.push(jobs);
-    }
+            entries: start..dir.entries.len().min(start + BATCH),
+        })
+    });
+    jobs.collect()
 }
 
 impl Kind {
