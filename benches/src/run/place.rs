@@ -64,12 +64,6 @@ impl Scratch {
     }
 }
 
-/// A new filesystem, which is unmounted when it is dropped.
-pub(super) enum Mount {
-    Image(LoopMount),
-    Server(FuseMount),
-}
-
 /// How long the kernel trusts names and attributes of a slow filesystem: as long as an NFS client trusts the attributes
 /// of a file that has just changed, by default (`acregmin`).
 const CLIENT_CACHES: Duration = Duration::from_secs(3);
@@ -77,57 +71,37 @@ const CLIENT_CACHES: Duration = Duration::from_secs(3);
 /// The size of the image files; they are sparse.
 const IMAGE_MIB: u64 = 4 << 10;
 
-impl Mount {
-    /// Mounts a new filesystem on a loop device.
-    pub(super) fn new(scratch: &Scratch, filesystem: Fs) -> Result<Self> {
-        let mounted = LoopMount::new_in(scratch.path(), filesystem, IMAGE_MIB, &[]);
-        mounted
-            .map(Self::Image)
-            .map_err(|Skip(reason)| anyhow!(reason))
-    }
+/// Mounts a new filesystem on a loop device.
+pub(super) fn mount_image(scratch: &Scratch, filesystem: Fs) -> Result<LoopMount> {
+    let mounted = LoopMount::new_in(scratch.path(), filesystem, IMAGE_MIB, &[]);
+    mounted.map_err(|Skip(reason)| anyhow!(reason))
+}
 
-    /// Mounts clients of a server that has its files in `stored`. They are fast until [`set_latency`](Self::set_latency) is
-    /// called. `bandwidth` is that of each client.
-    pub(super) fn serve(
-        scratch: &Scratch,
-        stored: &Path,
-        clients: usize,
-        bandwidth: Option<u64>,
-    ) -> Result<Vec<Self>> {
-        let habits = Habits {
-            client_caches: CLIENT_CACHES,
-            bandwidth,
-            ..Habits::default()
-        };
-        let client = |rank| {
-            let dir = scratch.subdir(&format!("clients/{rank}"))?;
-            let client = FuseMount::over(stored, &dir, habits.clone());
-            client
-                .map(Self::Server)
-                .map_err(|Skip(reason)| anyhow!(reason))
-        };
-        (0..clients).map(client).collect()
-    }
+/// Mounts clients of a server that has its files in `stored`. They are fast until [`FuseMount::set_latency`] is called.
+/// `bandwidth` is that of each client.
+pub(super) fn serve(
+    scratch: &Scratch,
+    stored: &Path,
+    clients: usize,
+    bandwidth: Option<u64>,
+) -> Result<Vec<FuseMount>> {
+    let habits = Habits {
+        client_caches: CLIENT_CACHES,
+        bandwidth,
+        ..Habits::default()
+    };
+    let client = |rank| {
+        let dir = scratch.subdir(&format!("clients/{rank}"))?;
+        let client = FuseMount::over(stored, &dir, habits.clone());
+        client.map_err(|Skip(reason)| anyhow!(reason))
+    };
+    (0..clients).map(client).collect()
+}
 
-    pub(super) fn dir(&self) -> &Path {
-        match self {
-            Self::Image(mount) => mount.path(),
-            Self::Server(mount) => mount.path(),
-        }
-    }
-
-    /// Sets how late the server of a slow filesystem answers each request.
-    pub(super) fn set_latency(&self, latency: Duration) {
-        if let Self::Server(server) = self {
-            server.set_latency(latency);
-        }
-    }
-
-    /// Makes the kernel forget the names and attributes of this filesystem, and of no other one.
-    pub(super) fn forget(&self) -> Result<()> {
-        // A remount that changes nothing drops all unused dentries, and FUSE keeps no inode without one.
-        mount_remount(self.dir(), MountFlags::empty(), c"").context("cannot remount")
-    }
+/// Makes the kernel forget the names and attributes that it knows by this client, and no others.
+pub(super) fn forget(client: &FuseMount) -> Result<()> {
+    // A remount that changes nothing drops all unused dentries, and FUSE keeps no inode without one.
+    mount_remount(client.path(), MountFlags::empty(), c"").context("cannot remount")
 }
 
 /// Checks that there is room.
@@ -182,29 +156,29 @@ mod tests {
         if !is_root() {
             testkit::skip!("mounting takes root");
         }
-        let made = Mount::new(&scratch, Fs::Ext4);
-        let served = Mount::serve(&scratch, &stored, 2, None);
-        let (image, mut mounts) = match made.and_then(|image| Ok((image, served?))) {
+        let made = mount_image(&scratch, Fs::Ext4);
+        let served = serve(&scratch, &stored, 2, None);
+        let (image, clients) = match made.and_then(|image| Ok((image, served?))) {
             Ok(mounted) => mounted,
             Err(reason) => testkit::skip!("{reason}"),
         };
-        fs::write(mounts[0].dir().join("f"), "content").unwrap();
-        for mount in &mounts {
-            mount.set_latency(Duration::from_millis(1));
-            assert_eq!(fs::read(mount.dir().join("f")).unwrap(), b"content");
+        fs::write(clients[0].path().join("f"), "content").unwrap();
+        for client in &clients {
+            client.set_latency(Duration::from_millis(1));
+            assert_eq!(fs::read(client.path().join("f")).unwrap(), b"content");
         }
         // A client trusts its cache until it forgets.
-        let known = mounts[1].dir().join("f");
+        let known = clients[1].path().join("f");
         assert!(known.exists());
         fs::remove_file(stored.join("f")).unwrap();
         assert!(known.exists());
-        mounts[1].forget().unwrap();
+        forget(&clients[1]).unwrap();
         assert!(!known.exists());
-        mounts.push(image);
-        for mount in mounts {
-            assert!(Scratch::holds(&mount.dir().join("tree")));
-            fs::write(mount.dir().join("g"), "").unwrap();
+        for dir in [image.path(), clients[0].path(), clients[1].path()] {
+            assert!(Scratch::holds(&dir.join("tree")));
+            fs::write(dir.join("g"), "").unwrap();
         }
+        drop((image, clients));
         scratch.remove().unwrap();
     }
 }

@@ -4,9 +4,10 @@
 use std::{fs, path::PathBuf, process::Command, thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
+use testkit::probe::{FuseMount, LoopMount};
 
 use super::{
-    place::{self, Mount, Scratch},
+    place::{self, Scratch},
     timing,
     trees::{self, Count, Trees},
 };
@@ -33,8 +34,10 @@ pub(super) struct Session<'a> {
 struct Bench<'a> {
     trees: &'a Trees<'a>,
     cell: &'a Cell,
-    /// The filesystem that was mounted for the cell, or all clients of its server.
-    mounts: Vec<Mount>,
+    /// The clients of the server of a slow filesystem.
+    clients: Vec<FuseMount>,
+    /// Another filesystem that was mounted for the cell.
+    _image: Option<LoopMount>,
     /// The directory in which the commands run.
     dir: PathBuf,
     /// A file that hyperfine may write.
@@ -62,21 +65,31 @@ impl Session<'_> {
             place::need_cold(scratch.path())?;
         }
         let work = scratch.subdir("work")?;
-        let mounts = match cell.place {
-            Place::Memory | Place::Disk => Vec::new(),
-            Place::New(filesystem) => vec![Mount::new(scratch, filesystem)?],
+        let (mut image, mut clients) = (None, Vec::new());
+        let dir = match cell.place {
+            Place::New(filesystem) => {
+                let image = image.insert(place::mount_image(scratch, filesystem)?);
+                image.path()
+            }
             Place::Served {
-                clients, bandwidth, ..
-            } => Mount::serve(scratch, &work, clients, bandwidth)?,
+                clients: count,
+                bandwidth,
+                ..
+            } => {
+                clients = place::serve(scratch, &work, count, bandwidth)?;
+                match &clients[..] {
+                    [client] => client.path(),
+                    _ => &work,
+                }
+            }
+            Place::Memory | Place::Disk => &work,
         };
-        let dir = match &mounts[..] {
-            [mount] => mount.dir().to_owned(),
-            _ => work.clone(),
-        };
+        let dir = dir.to_owned();
         let bench = Bench {
             trees: &self.trees,
             cell,
-            mounts,
+            clients,
+            _image: image,
             dir,
             export: scratch.path().join("hyperfine.json"),
         };
@@ -176,8 +189,8 @@ impl Bench<'_> {
     /// Runs a command, and returns its seconds. The server of a slow filesystem is slow only now.
     fn time(&self, line: &str) -> Result<f64> {
         let set_latency = |latency| {
-            for mount in &self.mounts {
-                mount.set_latency(latency);
+            for client in &self.clients {
+                client.set_latency(latency);
             }
         };
         let mut hyperfine = self.trees.programs.command("hyperfine")?;
@@ -212,7 +225,7 @@ impl Bench<'_> {
         thread::sleep(SETTLE);
         match self.cell.place {
             Place::Disk => place::drop_caches(),
-            Place::Served { .. } => self.mounts.iter().try_for_each(Mount::forget),
+            Place::Served { .. } => self.clients.iter().try_for_each(place::forget),
             Place::Memory | Place::New(_) => Ok(()),
         }
     }
