@@ -75,7 +75,11 @@ enum Verb {
     /// Measures nothing; writes the pages again from the figures in benches/results.jsonl
     Tables,
     /// Fails if a small tree costs more system calls or instructions than before
-    Guard(guard::Options),
+    Guard {
+        /// The commit to compare with [default: where HEAD left origin/main, or the one before HEAD]
+        #[arg(long, value_name = "COMMIT")]
+        base: Option<String>,
+    },
     /// Makes only the necessary system calls, once; prints the seconds
     Floor {
         #[command(subcommand)]
@@ -116,7 +120,7 @@ fn run(Cli { verb, settings }: &Cli) -> Result<()> {
             let pages = Pages::of(command::repository());
             pages.write(&Results::read(&pages.figures())?)
         }
-        Verb::Guard(options) => guard::run(&settings.dir, options),
+        Verb::Guard { base } => guard::run(&settings.dir, base.as_deref()),
         Verb::Floor { task } => {
             println!("{}", floor::run(task, machine::cores())?);
             Ok(())

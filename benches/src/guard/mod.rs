@@ -26,13 +26,6 @@ use crate::{
 mod base;
 mod count;
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Options {
-    /// The commit to compare with [default: where HEAD left origin/main, or the one before HEAD]
-    #[arg(long, value_name = "COMMIT")]
-    base: Option<String>,
-}
-
 /// A command on one tree.
 struct Case {
     /// The name that a commit's `Accepts-cost` line gives.
@@ -60,8 +53,9 @@ const CASES: [Case; 5] = [
 /// The growth of instructions that is not yet an error, in per cent.
 const MOST_GROWTH: f64 = 3.0;
 
-/// Compares in a new directory in `dir`, or in the directory of temporary files if `dir` is not a tmpfs.
-pub(crate) fn run(dir: &Path, options: &Options) -> Result<()> {
+/// Compares with the commit `base`, or with the default one, in a new directory in `dir`, or in the directory of temporary
+/// files if `dir` is not a tmpfs.
+pub(crate) fn run(dir: &Path, base: Option<&str>) -> Result<()> {
     interrupt::listen()?;
     command::build_commands(Path::new(command::repository()), &command::target_dir()?)?;
     let is_memory = machine::filesystem(dir).is_ok_and(|filesystem| filesystem == "tmpfs");
@@ -69,7 +63,7 @@ pub(crate) fn run(dir: &Path, options: &Options) -> Result<()> {
         Some(Ok(scratch)) => scratch,
         _ => Scratch::new(&std::env::temp_dir())?,
     };
-    let failures = match base::find_and_build(options.base.as_deref()) {
+    let failures = match base::find_and_build(base) {
         Ok(base) => compare(&base, &Counter::new(&scratch)?)?,
         Err(error) => {
             interrupt::check()?;
