@@ -6,7 +6,7 @@
 //! leaves the tree, even if another process moves a directory away.
 
 use std::{
-    ffi::{CStr, CString, OsStr},
+    ffi::{CStr, CString},
     io,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
@@ -85,13 +85,11 @@ struct Level {
     pending: Vec<(CString, usize)>,
 }
 
-/// Visits the entry at `path`, and everything below it if it is a directory. A symlink is not followed unless slashes
-/// come after it.
+/// Visits the entry at `path`, and everything below it if it is a directory. A symlink is not followed.
 pub(crate) fn walk(path: &Path, visitor: &mut impl Visitor) -> io::Result<()> {
-    let (parent, name) = match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) if !parent.as_os_str().is_empty() => (parent, name),
-        (_, Some(name)) => (Path::new("."), name),
-        (_, None) => (path, OsStr::new(".")),
+    let path = std::path::absolute(path)?;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::Error::other("the path has no last name"));
     };
     let mut current = open_path(CWD, parent)?;
     let name = CString::new(name.as_bytes())?;
@@ -170,7 +168,7 @@ fn identity(stat: &Stat) -> (u64, u64) {
 }
 
 /// Opens a directory as the base of paths.
-pub(crate) fn open_path(dir: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+fn open_path(dir: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     openat(dir, path, flags, Mode::empty())
 }

@@ -1,19 +1,12 @@
-//! Trees with thousands of entries. They are made relative to a dirfd, since the path of a deep tree is too
+//! Trees with thousands of entries. Deep ones are made by paths through `/proc/self/fd`, since the whole path is too
 //! long for the kernel.
 
 use std::{
-    ffi::CString,
+    fs::{self, File},
     io,
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
+    os::fd::AsRawFd as _,
     path::Path,
 };
-
-use rustix::{
-    fs::{CWD, Mode, OFlags, mkdirat, openat},
-    io::Errno,
-};
-
-use crate::walk::open_path;
 
 /// Nests `depth` directories, all named `d`, in `dir`, which is made if it is missing.
 ///
@@ -23,7 +16,7 @@ use crate::walk::open_path;
 /// Panics if a system call fails, as all generators do.
 #[track_caller]
 pub fn chain(dir: impl AsRef<Path>, depth: usize) {
-    comb_levels(dir.as_ref(), depth, |_| Ok(()));
+    comb_levels(dir.as_ref(), depth, |_| {});
 }
 
 /// Makes a [`chain`] with two more directories, `a` and `z`, on each level, each with `files` empty files. One
@@ -31,63 +24,50 @@ pub fn chain(dir: impl AsRef<Path>, depth: usize) {
 #[track_caller]
 pub fn comb(dir: impl AsRef<Path>, depth: usize, files: usize) {
     comb_levels(dir.as_ref(), depth, |level| {
-        for sibling in [c"a", c"z"] {
-            mkdirat(level, sibling, Mode::from_raw_mode(0o755))?;
-            let sibling = open_path(level, sibling)?;
-            fill(sibling.as_fd(), files)?;
-        }
-        Ok(())
+        wide(level.join("a"), files);
+        wide(level.join("z"), files);
     });
 }
 
 /// Makes `files` empty files, `f0`, `f1` and so on, in `dir`, which is made if it is missing.
 #[track_caller]
 pub fn wide(dir: impl AsRef<Path>, files: usize) {
-    made(dir.as_ref(), |dir| fill(dir.as_fd(), files));
+    let dir = dir.as_ref();
+    made(dir, fs::create_dir_all(dir));
+    for i in 0..files {
+        made(dir, File::create_new(dir.join(format!("f{i}"))));
+    }
 }
 
 /// Makes `dirs` empty directories, `d0`, `d1` and so on, in `dir`, which is made if it is missing.
 #[track_caller]
 pub fn wide_dirs(dir: impl AsRef<Path>, dirs: usize) {
-    made(dir.as_ref(), |dir| {
-        for i in 0..dirs {
-            mkdirat(&dir, numbered("d", i), Mode::from_raw_mode(0o755))?;
-        }
-        Ok(())
-    });
-}
-
-#[track_caller]
-fn comb_levels(dir: &Path, depth: usize, furnish: impl Fn(BorrowedFd<'_>) -> Result<(), Errno>) {
-    made(dir, |mut level| {
-        for _ in 0..depth {
-            mkdirat(&level, c"d", Mode::from_raw_mode(0o755))?;
-            furnish(level.as_fd())?;
-            level = open_path(&level, c"d")?;
-        }
-        Ok(())
-    });
-}
-
-#[track_caller]
-fn made(dir: &Path, make: impl FnOnce(OwnedFd) -> Result<(), Errno>) {
-    let outcome = std::fs::create_dir_all(dir)
-        .and_then(|()| make(open_path(CWD, dir)?).map_err(io::Error::from));
-    if let Err(e) = outcome {
-        panic!("can't generate in {}: {e}", dir.display());
+    let dir = dir.as_ref();
+    made(dir, fs::create_dir_all(dir));
+    for i in 0..dirs {
+        made(dir, fs::create_dir(dir.join(format!("d{i}"))));
     }
 }
 
-fn fill(dir: BorrowedFd<'_>, files: usize) -> Result<(), Errno> {
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-    for i in 0..files {
-        openat(dir, numbered("f", i), flags, Mode::from_raw_mode(0o644))?;
+#[track_caller]
+fn comb_levels(dir: &Path, depth: usize, furnish: impl Fn(&Path)) {
+    made(dir, fs::create_dir_all(dir));
+    let mut level = made(dir, File::open(dir));
+    for _ in 0..depth {
+        let path = format!("/proc/self/fd/{}", level.as_raw_fd());
+        let path = Path::new(&path);
+        made(dir, fs::create_dir(path.join("d")));
+        furnish(path);
+        level = made(dir, File::open(path.join("d")));
     }
-    Ok(())
 }
 
-fn numbered(prefix: &str, i: usize) -> CString {
-    CString::new(format!("{prefix}{i}")).expect("BUG: digits hold no NUL")
+#[track_caller]
+fn made<T>(dir: &Path, outcome: io::Result<T>) -> T {
+    match outcome {
+        Ok(made) => made,
+        Err(e) => panic!("can't generate in {}: {e}", dir.display()),
+    }
 }
 
 #[cfg(test)]
