@@ -4,7 +4,6 @@ use std::{
     fs::File,
     io::{Read, Write as _},
     mem,
-    path::PathBuf,
     process::Child,
     sync::mpsc::{self, Receiver, RecvTimeoutError, Sender},
     thread,
@@ -13,8 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{Input, Outcome, Run, Status, hang, lend};
-use crate::tree::Scratch;
+use super::{Input, Outcome, Run, Status, hang};
 
 /// The time between two looks at an effect that is awaited.
 const POLL: Duration = Duration::from_micros(200);
@@ -43,8 +41,6 @@ pub struct Live {
     /// The output of stdout and of stderr.
     shown: [Shown; 2],
     deadline: Instant,
-    /// The copy of the program that runs.
-    _lent: Option<(Scratch, PathBuf)>,
 }
 
 /// The output so far, and how much of it earlier calls have waited for.
@@ -62,12 +58,7 @@ impl Live {
             Ok(ends) => ends,
             Err(e) => panic!("no {:?} for {run}: {e}", run.input),
         };
-        let lent = run.uid.and_then(|_| lend(&run.program));
-        let program = match &lent {
-            Some((_, copy)) => copy.as_os_str(),
-            None => &run.program,
-        };
-        let mut child = match run.spawn(program, &stdin) {
+        let mut child = match run.spawn(&stdin) {
             Ok(child) => child,
             Err(e) => panic!("can't start {run}: {e}"),
         };
@@ -84,7 +75,6 @@ impl Live {
             chunks,
             shown: Default::default(),
             deadline: Instant::now() + run.time_limit,
-            _lent: lent,
         }
     }
 
@@ -258,6 +248,7 @@ fn forward(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Scratch;
 
     #[test]
     fn output_is_awaited_and_answered() {

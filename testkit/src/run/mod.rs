@@ -16,15 +16,15 @@ use std::{
     os::unix::process::{CommandExt as _, ExitStatusExt as _},
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
 pub use rustix::process::Signal;
 
 use crate::{
-    probe::{Skip, need_program, run},
+    probe::{Skip, need_program},
     sys::pass_on_no_ignored_signals,
-    tree::{Scratch, Tree},
     util::{TIME_LIMIT, unless_busy},
 };
 
@@ -39,6 +39,7 @@ pub use pair::Pair;
 pub use parity::{Observed, Parity};
 pub use twins::twin;
 pub use wrapped::Link;
+use wrapped::lend;
 
 mod compare;
 mod console;
@@ -63,7 +64,8 @@ pub struct Run {
     stdin: Vec<u8>,
     input: Input,
     uid: Option<u32>,
-    nofile_limit: Option<u64>,
+    /// The copy of the program that runs, if the user can't reach the program itself.
+    _lent: Option<Arc<Link>>,
     time_limit: Duration,
 }
 
@@ -78,7 +80,7 @@ impl Run {
             stdin: Vec::new(),
             input: Input::Pipe,
             uid: None,
-            nofile_limit: None,
+            _lent: None,
             time_limit: TIME_LIMIT,
         }
     }
@@ -131,14 +133,18 @@ impl Run {
     #[must_use]
     pub fn uid(mut self, uid: u32) -> Self {
         self.uid = Some(uid);
+        if let Some(lent) = lend(self.program.as_ref()) {
+            self.program = lent.path().into();
+            self._lent = Some(Arc::new(lent));
+        }
         self
     }
 
-    /// Sets the soft and the hard limit of open descriptors.
+    /// Sets the soft and the hard limit of open descriptors. Call it after `uid`.
     #[must_use]
-    pub fn nofile_limit(mut self, descriptors: u64) -> Self {
-        self.nofile_limit = Some(descriptors);
-        self
+    pub fn nofile_limit(self, descriptors: u64) -> Self {
+        let script = format!(r#"ulimit -n {descriptors} && exec "$@""#);
+        self.under(Self::new("sh").args(["-c", &script, "sh"]))
     }
 
     /// Sets the time limit, by default a minute.
@@ -186,24 +192,15 @@ impl Run {
         live.finish()
     }
 
-    fn spawn(&self, program: &OsStr, stdin: &OwnedFd) -> io::Result<Child> {
+    fn spawn(&self, stdin: &OwnedFd) -> io::Result<Child> {
         unless_busy(self.time_limit, || {
-            let mut command = self.command(program);
+            let mut command = self.command();
             command.stdin(stdin.try_clone()?).spawn()
         })
     }
 
-    fn command(&self, program: &OsStr) -> Command {
-        let mut command = match self.nofile_limit {
-            None => Command::new(program),
-            Some(limit) => {
-                let mut shell = Command::new("sh");
-                let script = r#"ulimit -n "$1" && shift && exec "$@""#;
-                shell.args(["-c", script, "sh"]).arg(limit.to_string());
-                shell.arg(program);
-                shell
-            }
-        };
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
         pass_on_no_ignored_signals();
         command
             .args(&self.args)
@@ -256,27 +253,6 @@ impl fmt::Display for Run {
         }
         Ok(())
     }
-}
-
-/// Copies a program to a place where every user can run it, unless every user can do so already.
-fn lend(program: &OsStr) -> Option<(Scratch, PathBuf)> {
-    let path = Path::new(program);
-    let open_to_all = |dir: &Path| {
-        use std::os::unix::fs::PermissionsExt as _;
-        dir.metadata()
-            .is_ok_and(|m| m.permissions().mode() & 1 != 0)
-    };
-    let (parent, name) = (path.parent()?, path.file_name()?);
-    if parent.as_os_str().is_empty() || path.ancestors().all(open_to_all) {
-        return None;
-    }
-    let scratch = Scratch::new();
-    let copy = scratch.path().join(name);
-    // Let another process copy the file. If this process had the copy open for writing, a child of another thread
-    // could inherit that descriptor, and the copy would be "busy".
-    run("cp", [program, copy.as_os_str()]).ok()?;
-    Tree::at(scratch.path()).select(name).mode(0o755);
-    Some((scratch, copy))
 }
 
 /// How a command ended.

@@ -11,9 +11,8 @@ use std::{
 use super::{
     Input, Outcome, Run,
     compare::{difference, replaced},
-    lend,
     twins::{Twins, now, since},
-    wrapped::Link,
+    wrapped::{Link, lend},
 };
 use crate::{
     probe::{Skip, gnu, newest_gnu},
@@ -222,8 +221,8 @@ impl Parity {
     #[track_caller]
     fn run(&self, program: PathBuf, side: usize, tree: &Scratch) -> (PathBuf, Outcome) {
         // A script may become another user.
-        let lent = lend(program.as_os_str());
-        let program = lent.as_ref().map_or(program, |(_, copy)| copy.clone());
+        let lent = lend(&program);
+        let program = lent.as_ref().map_or(program, Link::path);
         let pwd = tree.path().as_os_str().as_bytes();
         let real = |arg: &OsString| replaced(arg.as_bytes(), PWD.as_bytes(), pwd);
         let args = self.run.args.iter().map(real);

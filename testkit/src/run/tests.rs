@@ -1,7 +1,10 @@
 use std::{thread, time::Instant};
 
 use super::*;
-use crate::probe;
+use crate::{
+    probe,
+    tree::{Scratch, Tree},
+};
 
 fn sh(script: &str) -> Run {
     Run::new("sh").args(["-c", script])
