@@ -173,7 +173,7 @@ impl LookAhead<'_> {
 
     fn count(&self, bytes: u64, worker: &mut Walker<'_, '_, Self>) {
         worker.scratch.tally.count(Counted::Unknown);
-        worker.scratch.tally.summary.bytes += bytes;
+        worker.scratch.tally.bytes += bytes;
     }
 }
 

@@ -39,27 +39,22 @@ impl Counted {
 }
 
 /// The work that one worker has done and not yet added to the totals. A worker adds it when it has run out
-/// of tasks, since all workers write to the totals.
-#[derive(Debug, Default)]
-pub(crate) struct Tally {
-    /// Without the number of files.
-    pub(crate) summary: Summary,
-}
+/// of tasks, since all workers write to the totals. The number of files is left out.
+pub(crate) type Tally = Summary;
 
 impl Tally {
     /// Counts one entry.
     #[inline]
     pub(crate) fn count(&mut self, counted: Counted) {
-        let summary = &mut self.summary;
-        summary.entries += 1;
+        self.entries += 1;
         match counted {
             // Files are the entries that no other count has, because most entries are files.
             Counted::File => {}
-            Counted::Directory => summary.directories += 1,
-            Counted::Symlink => summary.symlinks += 1,
-            Counted::Other => summary.other += 1,
-            Counted::HardLink => summary.hard_links += 1,
-            Counted::Unknown => summary.unknown += 1,
+            Counted::Directory => self.directories += 1,
+            Counted::Symlink => self.symlinks += 1,
+            Counted::Other => self.other += 1,
+            Counted::HardLink => self.hard_links += 1,
+            Counted::Unknown => self.unknown += 1,
         }
     }
 }
@@ -150,15 +145,15 @@ impl<'a> Report<'a> {
     /// Moves a worker's tally to the totals.
     pub(crate) fn add(&self, tally: &mut Tally) {
         self.add_counts(tally);
-        let rest = std::mem::take(&mut tally.summary);
-        if rest != Summary::default() {
+        let rest = std::mem::take(tally);
+        if rest != Tally::default() {
             *lock(&self.rest) += rest;
         }
     }
 
     fn add_counts(&self, tally: &mut Tally) {
-        let entries = std::mem::take(&mut tally.summary.entries);
-        let bytes = std::mem::take(&mut tally.summary.bytes);
+        let entries = std::mem::take(&mut tally.entries);
+        let bytes = std::mem::take(&mut tally.bytes);
         if entries > 0 || bytes > 0 {
             self.totals.add(entries, bytes);
             if let Some(live) = self.live {

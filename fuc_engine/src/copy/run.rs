@@ -292,7 +292,7 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
 
     fn copied_piece(&mut self, bytes: u64) -> Next {
         let report = &self.job.ctx.report;
-        self.scratch.tally.summary.bytes += bytes;
+        self.scratch.tally.bytes += bytes;
         report.publish(&mut self.scratch.tally);
         self.count(bytes / BYTES_PER_WORK);
         report.throttle(0, bytes);

@@ -233,7 +233,7 @@ impl EntryCopy<'_, '_, '_, '_> {
                 self.count(Counted::File, bytes);
                 run.ctx.report.throttle(0, bytes);
                 if method.reflink == Mechanism::Used {
-                    self.worker.scratch.tally.summary.reflinked_bytes += bytes;
+                    self.worker.scratch.tally.reflinked_bytes += bytes;
                 }
                 run.ctx.emit_copied(entry, Some(method));
             }
@@ -253,7 +253,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     pub(super) fn count(&mut self, counted: Counted, bytes: u64) {
         let worker = &mut *self.worker;
         worker.scratch.tally.count(counted);
-        worker.scratch.tally.summary.bytes += bytes;
+        worker.scratch.tally.bytes += bytes;
         worker.scratch.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }

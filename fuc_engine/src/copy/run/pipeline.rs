@@ -156,7 +156,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         let Self { run, entry, .. } = *self;
         let ctx = &run.ctx;
         if let Unreplaced::Adopted(dest) = &kept {
-            self.worker.scratch.tally.summary.kept += 1;
+            self.worker.scratch.tally.kept += 1;
             let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
             if is_resumed {
                 run.check_dest_of_operand(entry, source)?;

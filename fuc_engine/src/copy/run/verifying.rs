@@ -159,7 +159,7 @@ fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
     match (source, found) {
         (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
         (ReadContent::Hash(source), ReadContent::Hash(found)) => {
-            copy.worker.scratch.tally.summary.compared += 1;
+            copy.worker.scratch.tally.compared += 1;
             if source == found {
                 return Ok(());
             }
