@@ -1,34 +1,27 @@
 //! Reports failures and warnings in the order of the operands, although several operands are worked on at once.
 //!
 //! A message is reported at once if all operands before its own are finished. Otherwise it is held until
-//! they are. Without failures, an operand costs two atomic operations.
+//! they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::distribute::Part;
 use crate::error::Error;
 use crate::report::Report;
+use crate::setup::Setup;
 use crate::sync::lock;
 
 /// The failures and warnings of a run that are not yet reported, and the progress of the operands.
-///
-/// The worker that finishes an operand sets its flag before it reads `holds`. The worker that fails sets `holds`
-/// before it reads the others. All four accesses are `SeqCst`, so at least one of them sees the flag of the other,
-/// and reports the failure.
 #[derive(Default)]
-pub(crate) struct Failures {
-    /// Says of each operand whether it is finished.
-    finished: Vec<AtomicBool>,
-    /// Is `true` while failures are held.
-    holds: AtomicBool,
-    held: Mutex<Held>,
-}
+pub(crate) struct Failures(Mutex<Held>);
 
 #[derive(Default)]
 struct Held {
     /// All operands before this one are finished.
     first_unfinished: u32,
+    /// The finished operands after it.
+    finished: BTreeSet<u32>,
     by_operand: BTreeMap<u32, Vec<Message>>,
 }
 
@@ -39,33 +32,32 @@ pub(crate) enum Message {
 }
 
 impl Failures {
-    /// Makes the state for this number of operands.
-    pub(crate) fn of(operands: usize) -> Self {
-        Self {
-            finished: (0..operands).map(|_| AtomicBool::new(false)).collect(),
-            ..Self::default()
+    /// Makes the state of a run. An engine that assists does not know which operands are finished, so it holds no
+    /// message.
+    pub(crate) fn new(setup: &Setup<'_>) -> Self {
+        let sharing = setup.sharing.as_ref();
+        match sharing.is_some_and(|sharing| sharing.part == Part::Assistant) {
+            true => Self::in_any_order(),
+            false => Self::default(),
         }
     }
 
-    /// Makes the state of an engine that does not know which operands are finished: it holds no message.
-    pub(crate) fn in_any_order(operands: usize) -> Self {
-        let held = Held {
+    fn in_any_order() -> Self {
+        Self(Mutex::new(Held {
             first_unfinished: u32::MAX,
             ..Held::default()
-        };
-        Self {
-            held: Mutex::new(held),
-            ..Self::of(operands)
-        }
+        }))
     }
 
     /// Notes that nothing of an operand is left to do, and reports the messages that waited for it.
-    #[inline]
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
-        self.finished[operand as usize].store(true, Ordering::SeqCst);
-        if self.holds.load(Ordering::SeqCst) {
-            self.report_due(report, |_| {});
-        }
+        self.report_due(report, |held| {
+            if operand == held.first_unfinished {
+                held.first_unfinished += 1;
+            } else if operand > held.first_unfinished {
+                held.finished.insert(operand);
+            }
+        });
     }
 
     /// Reports a message about an operand, or holds it.
@@ -73,7 +65,6 @@ impl Failures {
     pub(crate) fn report(&self, operand: u32, message: Message, report: &Report<'_>) {
         self.report_due(report, |held| {
             held.by_operand.entry(operand).or_default().push(message);
-            self.holds.store(true, Ordering::SeqCst);
         });
     }
 
@@ -83,16 +74,16 @@ impl Failures {
     }
 
     /// Changes what is held, and then reports the messages for which no operand is left to wait.
-    #[cold]
     fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
         // If the observer has panicked, what is held can still be reported.
-        let mut held = lock(&self.held);
+        let mut held = lock(&self.0);
         change(&mut held);
         let Held {
             first_unfinished,
+            finished,
             by_operand,
         } = &mut *held;
-        while self.is_finished(*first_unfinished) {
+        while finished.remove(first_unfinished) {
             *first_unfinished += 1;
         }
         while let Some(first) = by_operand.first_entry()
@@ -105,14 +96,6 @@ impl Failures {
                 }
             }
         }
-        if by_operand.is_empty() {
-            self.holds.store(false, Ordering::SeqCst);
-        }
-    }
-
-    fn is_finished(&self, operand: u32) -> bool {
-        let finished = self.finished.get(operand as usize);
-        finished.is_some_and(|finished| finished.load(Ordering::SeqCst))
     }
 }
 
@@ -121,7 +104,6 @@ mod tests {
     use super::*;
     use crate::error::Refusal;
     use crate::observer::Observer;
-    use crate::setup::Setup;
 
     fn error(path: &str) -> Error {
         Error::refused(Refusal::Root, path.into())
@@ -151,7 +133,7 @@ mod tests {
     fn a_failure_waits_for_the_operands_before_its_own() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::of(100);
+        let failures = Failures::default();
         failures.report(99, Message::Warning(error("last")), &report);
         failures.report(1, Message::Failure(error("second")), &report);
         assert!(paths(&seen).is_empty());
@@ -169,7 +151,7 @@ mod tests {
     fn an_engine_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::in_any_order(3);
+        let failures = Failures::in_any_order();
         failures.report(2, Message::Failure(error("c")), &report);
         failures.report(0, Message::Warning(error("a")), &report);
         assert_eq!(paths(&seen), ["c", "a"]);
@@ -179,7 +161,7 @@ mod tests {
     fn failures_that_still_wait_at_the_end_are_reported_in_order() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::of(3);
+        let failures = Failures::default();
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
             failures.report(operand, Message::Failure(error(path)), &report);
         }

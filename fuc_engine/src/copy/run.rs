@@ -124,7 +124,7 @@ impl<'a> CopyRun<'a> {
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
-                failures: Failures::default(),
+                failures: Failures::new(&op.setup),
                 descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
@@ -221,11 +221,6 @@ impl<'a> CopyRun<'a> {
         }
         self.ctx.operands.complete();
         self.ctx.merges_directories = may_merge(options, &self.ctx.operands);
-        let operands = self.ctx.operands.len();
-        self.ctx.failures = match self.assists() {
-            true => Failures::in_any_order(operands),
-            false => Failures::of(operands),
-        };
         let changes = Changes::new(
             &self.ctx.policy,
             &self.ctx.operands,

@@ -49,7 +49,7 @@ impl<'a> RemoveContext<'a> {
             base: options.setup.dir,
             operands: Vec::new(),
             report,
-            failures: Failures::default(),
+            failures: Failures::new(&options.setup),
             descriptors: Descriptors::new(),
             asks,
             looks_at_entries: asks || !matches!(remover, Remover::Real),

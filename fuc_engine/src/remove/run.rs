@@ -23,9 +23,7 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::room::{Waiting, WaitingList};
 use super::unlock;
-use crate::distribute::Part;
 use crate::error::{Error, Operation};
-use crate::failures::Failures;
 use crate::node::{Node, Side};
 use crate::observer::Answer;
 use crate::operand;
@@ -78,11 +76,6 @@ impl<'a> Removal<'a> {
                     .failed(Error::failed(Operation::Remove, path, errno)),
             }
         }
-        let count = context.operands.len();
-        context.failures = match op.setup.sharing {
-            Some(sharing) if sharing.part == Part::Assistant => Failures::in_any_order(count),
-            _ => Failures::of(count),
-        };
         let guards = Safeguards::new(&context);
         let is_alone = op.threads == Some(NonZeroUsize::MIN);
         // The user must be able to follow the order of the questions.
