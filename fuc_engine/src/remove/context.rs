@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -18,7 +19,7 @@ use crate::node::Side;
 use crate::observer::Event;
 use crate::operand;
 use crate::report::Report;
-use crate::sys::{self, Fd, Stat, Symlinks};
+use crate::sys::{self, Fd, Identity, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
     pub(super) options: &'a RemoveOp<'a>,
@@ -28,6 +29,10 @@ pub(super) struct RemoveContext<'a> {
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<RemoveDir>,
+    /// The root directory, once it is known.
+    pub(super) root: OnceLock<Identity>,
+    /// The mount of each operand, once it is open. There are none if no option asks for them.
+    pub(super) mounts: Vec<OnceLock<Mount>>,
     /// `true` if there may be questions.
     pub(super) asks: bool,
     /// `true` if more than one call may be needed for a name. The flag is read for every name.
@@ -42,15 +47,34 @@ pub(super) struct RemoveContext<'a> {
 }
 
 impl<'a> RemoveContext<'a> {
-    pub(super) fn new(options: &'a RemoveOp<'a>, remover: &'a Remover, report: Report<'a>) -> Self {
+    /// Reports operands that cannot be paths, and leaves them out.
+    pub(super) fn new(
+        options: &'a RemoveOp<'a>,
+        paths: Vec<PathBuf>,
+        remover: &'a Remover,
+        report: Report<'a>,
+    ) -> Self {
+        let mut operands = Vec::new();
+        for path in paths {
+            match operand::to_c(&path) {
+                Ok(path) => operands.push(operand::with_one_slash(path)),
+                Err(errno) => report.failed(Error::failed(Operation::Remove, path, errno)),
+            }
+        }
+        let mounts = match options.one_file_system {
+            true => operands.len(),
+            false => 0,
+        };
         let asks = options.ask != Ask::Never;
         Self {
             options,
             base: options.setup.dir,
-            operands: Vec::new(),
+            operands,
             report,
             failures: Failures::new(&options.setup),
             descriptors: Descriptors::new(),
+            root: OnceLock::new(),
+            mounts: vec![OnceLock::new(); mounts],
             asks,
             looks_at_entries: asks || !matches!(remover, Remover::Real),
             remover,

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
-use super::guards::Safeguards;
+use super::guards;
 use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
 use super::prompt::Prompt;
 use super::unlock::{self, Unlocked};
@@ -36,7 +36,6 @@ pub(super) enum Entered {
 #[derive(Clone, Copy)]
 pub(super) struct Entering<'a> {
     pub(super) context: &'a RemoveContext<'a>,
-    pub(super) guards: &'a Safeguards,
     pub(super) place: &'a RemovePlace,
     pub(super) purpose: Purpose,
 }
@@ -90,13 +89,12 @@ impl Entering<'_> {
     fn decide(self, dir: BorrowedFd<'_>) -> Result<Consent, Entered> {
         let Self {
             context,
-            guards,
             place,
             purpose,
         } = self;
         let name = Name::of(place);
         if place.parent.is_none()
-            && let Err(obstacle) = guards.check_operand(context, dir)
+            && let Err(obstacle) = guards::check_operand(context, dir)
         {
             obstacle.report(context, name);
             return Err(Entered::Left);
@@ -114,7 +112,8 @@ impl Entering<'_> {
         if !context.options.one_file_system {
             return Ok(consent);
         }
-        Err(match guards.is_on_other_filesystem(place.operand, dir) {
+        let is_elsewhere = guards::is_on_other_filesystem(context, place.operand, dir);
+        Err(match is_elsewhere {
             Ok(false) => return Ok(consent),
             // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
             // not a mount point.
@@ -132,7 +131,7 @@ impl Entering<'_> {
         let Self { context, place, .. } = self;
         let name = Name::of(place);
         if place.parent.is_none()
-            && let Err(obstacle) = self.guards.check_unopened(context, name)
+            && let Err(obstacle) = guards::check_unopened(context, name)
         {
             obstacle.report(context, name);
             return Entered::Left;
@@ -156,7 +155,7 @@ impl Entering<'_> {
         if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
         {
             let mount = context.at(name, Mount::of);
-            match mount.map(|mount| self.guards.is_other_mount(place.operand, mount)) {
+            match mount.map(|mount| guards::is_other_mount(context, place.operand, mount)) {
                 Ok(false) => {}
                 Ok(true) => return skip_other_filesystem(context, name),
                 Err(errno) => return left(context, name, errno),

@@ -4,21 +4,13 @@
 //! place in the tree.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::OnceLock;
 
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
 use super::node::Name;
 use crate::error::{Error, Operation, Refusal};
-use crate::sys::{self, CWD, Identity, Mount, Symlinks};
-
-/// Facts about protected directories, each of which is looked up once.
-pub(super) struct Safeguards {
-    root: OnceLock<Identity>,
-    /// The mount of each operand, once it is open. There are none if no option asks for them.
-    mounts: Vec<OnceLock<Mount>>,
-}
+use crate::sys::{self, CWD, Mount, Symlinks};
 
 /// A reason not to remove or enter a directory.
 pub(super) enum Obstacle {
@@ -42,86 +34,68 @@ impl Obstacle {
     }
 }
 
-impl Safeguards {
-    pub(super) fn new(context: &RemoveContext<'_>) -> Self {
-        let mounts = match context.options.one_file_system {
-            true => context.operands.iter().map(|_| OnceLock::new()).collect(),
-            false => Vec::new(),
-        };
-        Self {
-            root: OnceLock::new(),
-            mounts,
-        }
+/// Checks an operand that is open as `dir`.
+pub(super) fn check_operand(
+    context: &RemoveContext<'_>,
+    dir: BorrowedFd<'_>,
+) -> Result<(), Obstacle> {
+    let options = context.options;
+    if options.preserve_root && is_root(context, dir).map_err(Obstacle::Unknown)? {
+        return Err(Obstacle::Refused(Refusal::Root));
     }
-
-    /// Checks an operand that is open as `dir`.
-    pub(super) fn check_operand(
-        &self,
-        context: &RemoveContext<'_>,
-        dir: BorrowedFd<'_>,
-    ) -> Result<(), Obstacle> {
-        let options = context.options;
-        if options.preserve_root && self.is_root(context, dir).map_err(Obstacle::Unknown)? {
-            return Err(Obstacle::Refused(Refusal::Root));
-        }
-        if options.preserve_mount_points && is_mount_point(dir).map_err(Obstacle::UnknownParent)? {
-            return Err(Obstacle::Refused(Refusal::MountPoint));
-        }
-        Ok(())
+    if options.preserve_mount_points && is_mount_point(dir).map_err(Obstacle::UnknownParent)? {
+        return Err(Obstacle::Refused(Refusal::MountPoint));
     }
+    Ok(())
+}
 
-    /// Checks an operand that is removed without being entered, and so must be empty.
-    /// That excludes `/`, but not a mount point. It may also be unlocked and entered.
-    pub(super) fn check_unopened(
-        &self,
-        context: &RemoveContext<'_>,
-        name: Name<'_>,
-    ) -> Result<(), Obstacle> {
-        if !context.options.preserve_mount_points && !context.unlocks {
-            return Ok(());
-        }
-        let opened = context.at(name, |dir, name| {
-            context
+/// Checks an operand that is removed without being entered, and so must be empty.
+/// That excludes `/`, but not a mount point. It may also be unlocked and entered.
+pub(super) fn check_unopened(context: &RemoveContext<'_>, name: Name<'_>) -> Result<(), Obstacle> {
+    if !context.options.preserve_mount_points && !context.unlocks {
+        return Ok(());
+    }
+    let opened = context.at(name, |dir, name| {
+        context
+            .descriptors
+            .making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
+    });
+    match opened {
+        Ok(dir) => check_operand(context, dir.as_fd()),
+        // Nothing is mounted on a name that is not a directory.
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
+        Err(errno) => Err(Obstacle::Unknown(errno)),
+    }
+}
+
+/// Returns `true` if `dir`, which is an operand or lies below one, is not on the
+/// operand's filesystem. The first call for an operand must be about itself.
+pub(super) fn is_on_other_filesystem(
+    context: &RemoveContext<'_>,
+    operand: u32,
+    dir: BorrowedFd<'_>,
+) -> Result<bool, Errno> {
+    Ok(is_other_mount(context, operand, Mount::of(dir, c"")?))
+}
+
+/// Does the same if the mount of the directory is known.
+pub(super) fn is_other_mount(context: &RemoveContext<'_>, operand: u32, mount: Mount) -> bool {
+    let operands = context.mounts[operand as usize].get_or_init(|| mount);
+    !operands.is_same(mount)
+}
+
+fn is_root(context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let root = match context.root.get() {
+        Some(root) => *root,
+        None => {
+            let root = context
                 .descriptors
-                .making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
-        });
-        match opened {
-            Ok(dir) => self.check_operand(context, dir.as_fd()),
-            // Nothing is mounted on a name that is not a directory.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
-            Err(errno) => Err(Obstacle::Unknown(errno)),
+                .making_room(|| sys::open_path_directory(CWD, c"/", Symlinks::NoFollow))?;
+            let identity = sys::stat_directory(root.as_fd())?.identity;
+            *context.root.get_or_init(|| identity)
         }
-    }
-
-    /// Returns `true` if `dir`, which is an operand or lies below one, is not on the
-    /// operand's filesystem. The first call for an operand must be about itself.
-    pub(super) fn is_on_other_filesystem(
-        &self,
-        operand: u32,
-        dir: BorrowedFd<'_>,
-    ) -> Result<bool, Errno> {
-        Ok(self.is_other_mount(operand, Mount::of(dir, c"")?))
-    }
-
-    /// Does the same if the mount of the directory is known.
-    pub(super) fn is_other_mount(&self, operand: u32, mount: Mount) -> bool {
-        let operands = self.mounts[operand as usize].get_or_init(|| mount);
-        !operands.is_same(mount)
-    }
-
-    fn is_root(&self, context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool, Errno> {
-        let root = match self.root.get() {
-            Some(root) => *root,
-            None => {
-                let root = context
-                    .descriptors
-                    .making_room(|| sys::open_path_directory(CWD, c"/", Symlinks::NoFollow))?;
-                let identity = sys::stat_directory(root.as_fd())?.identity;
-                *self.root.get_or_init(|| identity)
-            }
-        };
-        Ok(root.file() == sys::stat_directory(operand)?.identity.file())
-    }
+    };
+    Ok(root.file() == sys::stat_directory(operand)?.identity.file())
 }
 
 /// Returns `true` if `dir` is on another filesystem than its parent, or reached through another mount.

@@ -15,7 +15,6 @@ use rustix::io::Errno;
 use super::asking;
 use super::context::{RemoveContext, needs_room};
 use super::directory::{self, Entered};
-use super::guards::Safeguards;
 use super::node::{
     INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK, State,
 };
@@ -23,7 +22,6 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::room::{Waiting, WaitingList};
 use super::unlock;
-use crate::error::{Error, Operation};
 use crate::node::{Node, Side};
 use crate::observer::Answer;
 use crate::operand;
@@ -53,7 +51,6 @@ impl OwnTask<RemoveDir> for RemoveTask {}
 /// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {
     context: RemoveContext<'a>,
-    guards: Safeguards,
     settings: Settings,
     waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
@@ -67,16 +64,6 @@ impl<'a> Removal<'a> {
         remover: &'a Remover,
         report: Report<'a>,
     ) -> Self {
-        let mut context = RemoveContext::new(op, remover, report);
-        for path in operands {
-            match operand::to_c(&path).map(operand::with_one_slash) {
-                Ok(path) => context.operands.push(path),
-                Err(errno) => context
-                    .report
-                    .failed(Error::failed(Operation::Remove, path, errno)),
-            }
-        }
-        let guards = Safeguards::new(&context);
         let is_alone = op.threads == Some(NonZeroUsize::MIN);
         // The user must be able to follow the order of the questions.
         let is_in_order = match op.ask {
@@ -85,8 +72,7 @@ impl<'a> Removal<'a> {
             Ask::Always => true,
         };
         Self {
-            context,
-            guards,
+            context: RemoveContext::new(op, operands, remover, report),
             settings: Settings {
                 is_in_order,
                 may_be_slow: true,

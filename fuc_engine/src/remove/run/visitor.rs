@@ -15,6 +15,7 @@ use crate::node::{Node, Side};
 use crate::operand;
 use crate::remove::context::needs_room;
 use crate::remove::directory::{self, Emptied, Entered, Entering};
+use crate::remove::guards;
 use crate::remove::node::{
     BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
     RemovePlace, SHRUNK, STAYS, State,
@@ -71,7 +72,6 @@ impl Visitor for Removal<'_> {
     ) -> Option<RemoveNode> {
         let entering = Entering {
             context: &self.context,
-            guards: &self.guards,
             place: &place,
             purpose,
         };
@@ -226,7 +226,7 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
         let dir = self.context.open_operand(operand, side)?;
         if self.context.options.one_file_system {
             // The first call notes the filesystem.
-            self.guards.is_on_other_filesystem(operand, dir.as_fd())?;
+            guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
         }
         Ok(dir)
     }
