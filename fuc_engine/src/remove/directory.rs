@@ -268,20 +268,11 @@ pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> En
     remove(context, name, FileType::Unknown)
 }
 
-/// The result of removing a directory under which nothing is left to do.
-pub(super) enum Emptied {
-    Removed,
-    /// Something under the directory stays.
-    Kept,
-    Declined,
-}
-
-/// Removes the directory of `node`, under which nothing is left to do, unless it is
-/// kept or the user declines.
+/// Removes the directory of `node`, under which nothing is left to do. Returns `false` if it is kept or the user declines.
 pub(super) fn remove_emptied(
     context: &RemoveContext<'_>,
     node: &RemoveNode,
-) -> Result<Emptied, Errno> {
+) -> Result<bool, Errno> {
     let descriptors = &context.descriptors;
     let Some(parent) = &node.place.parent else {
         descriptors.close(node, Side::Source);
@@ -293,7 +284,7 @@ pub(super) fn remove_emptied(
     descriptors.close(node, Side::Source);
     match dir {
         Ok(dir) => remove_unless_kept(context, node, dir.as_fd()),
-        Err(_) if node.state.has(STAYS) => Ok(Emptied::Kept),
+        Err(_) if node.state.has(STAYS) => Ok(false),
         Err(errno) => Err(errno),
     }
 }
@@ -302,12 +293,12 @@ fn remove_unless_kept(
     context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
-) -> Result<Emptied, Errno> {
+) -> Result<bool, Errno> {
     if node.state.has(STAYS) {
-        return Ok(Emptied::Kept);
+        return Ok(false);
     }
     if context.looks_at_entries && asking::ask_about_emptied(context, node, dir)? == Answer::No {
-        return Ok(Emptied::Declined);
+        return Ok(false);
     }
     let remover = &context.remover;
     if !node.state.has(GONE)
@@ -318,5 +309,5 @@ fn remove_unless_kept(
         })?;
     }
     context.removed(Name::of(&node.place), FileType::Directory);
-    Ok(Emptied::Removed)
+    Ok(true)
 }

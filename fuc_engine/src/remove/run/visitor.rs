@@ -14,7 +14,7 @@ use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
 use crate::operand;
 use crate::remove::context::needs_room;
-use crate::remove::directory::{self, Emptied, Entered, Entering};
+use crate::remove::directory::{self, Entered, Entering};
 use crate::remove::guards;
 use crate::remove::node::{
     BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
@@ -130,17 +130,18 @@ impl Visitor for Removal<'_> {
             return self.finish_staying(node, worker);
         }
         let emptied = directory::remove_emptied(&self.context, node);
-        if !matches!(emptied, Ok(Emptied::Removed)) {
+        if emptied != Ok(true) {
             lock_again();
         }
         match emptied {
-            Ok(Emptied::Removed) => Self::count(Counted::Directory, worker),
-            Ok(Emptied::Kept) => {
-                if let Some(parent) = &node.place.parent {
+            Ok(true) => Self::count(Counted::Directory, worker),
+            Ok(false) => {
+                if let Some(parent) = &node.place.parent
+                    && state.has(STAYS)
+                {
                     parent.state.keep_as(state);
                 }
             }
-            Ok(Emptied::Declined) => {}
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
