@@ -1,6 +1,6 @@
 //! System calls, most of them by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
-use std::ffi::{CStr, c_char, c_int, c_long, c_uint};
+use std::ffi::{CStr, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use libc::syscall;
@@ -113,59 +113,32 @@ pub(super) fn getdents64(dir: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<()
     Ok(())
 }
 
-/// Returns the first three arguments of the calls on attributes.
-fn place(at: &At<'_>) -> (c_int, *const c_char, c_uint) {
-    let flags = at.symlinks.at_flag().bits() as c_uint;
-    (at.dir.as_raw_fd(), at.name.as_ptr(), flags)
-}
-
-/// Writes the names of the attributes to `buffer`, and returns how many bytes.
-pub(super) fn listxattrat(at: &At<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
-    let (dir, path, flags) = place(at);
-    let (Call(number), start, length) = (Call::LISTXATTRAT, buffer.as_mut_ptr(), buffer.len());
-    // SAFETY: the directory is open and the path is a C string. The kernel writes at most
-    // `length` bytes to the buffer, which is borrowed for that.
-    result(unsafe { syscall(number, dir, path, flags, start, length) })
-}
-
-/// Writes the value of an attribute to `buffer`, and returns its length in bytes.
-pub(super) fn getxattrat(at: &At<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
-    let (start, size) = (buffer.as_mut_ptr(), buffer.len());
-    // SAFETY: the buffer is borrowed for the kernel to write to it.
-    unsafe { call_with_value(Call::GETXATTRAT, at, name, start, size) }
-}
-
-pub(super) fn setxattrat(at: &At<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
-    // SAFETY: the kernel only reads the value.
-    unsafe { call_with_value(Call::SETXATTRAT, at, name, value.as_ptr(), value.len()) }.map(drop)
-}
-
-/// Makes a call that gets a value and its size in a structure.
+/// Makes a call on extended attributes, of all or of the one with this name. Returns how many bytes were written.
 ///
 /// # Safety
-/// The kernel may do with `size` bytes of `value` what this call does.
-unsafe fn call_with_value(
+/// The kernel may do with `size` bytes of `value` what the call does.
+pub(super) unsafe fn xattrat(
     Call(number): Call,
     at: &At<'_>,
-    name: &CStr,
+    name: Option<&CStr>,
     value: *const u8,
     size: usize,
 ) -> Result<usize, Errno> {
-    let (dir, path, flags) = place(at);
+    let (dir, path) = (at.dir.as_raw_fd(), at.name.as_ptr());
+    let flags = at.symlinks.at_flag().bits() as c_uint;
     let args = xattr_args {
         value: value.expose_provenance() as u64,
         // The kernel refuses values above 64 KiB.
         size: u32::try_from(size).unwrap_or(u32::MAX),
         flags: 0,
     };
-    let (name, args, args_bytes) = (name.as_ptr(), &raw const args, size_of_val(&args));
-    // SAFETY: as in `listxattrat`. The structure has the given size, and the caller permits the use of the value.
-    result(unsafe { syscall(number, dir, path, flags, name, args, args_bytes) })
-}
-
-pub(super) fn removexattrat(at: &At<'_>, name: &CStr) -> Result<(), Errno> {
-    let (dir, path, flags) = place(at);
-    let (Call(number), name) = (Call::REMOVEXATTRAT, name.as_ptr());
-    // SAFETY: the directory is open, and path and name are C strings.
-    result(unsafe { syscall(number, dir, path, flags, name) }).map(drop)
+    let (args, args_bytes) = (&raw const args, size_of_val(&args));
+    // SAFETY: the directory is open, and path and name are C strings. The structure has the given size, and the caller
+    // permits the use of the value. A call that needs fewer arguments ignores the others.
+    result(unsafe {
+        match name.map(CStr::as_ptr) {
+            Some(name) => syscall(number, dir, path, flags, name, args, args_bytes),
+            None => syscall(number, dir, path, flags, value, size),
+        }
+    })
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
+use std::ptr;
 
 use rustix::fs::{self, XattrFlags};
 use rustix::io::Errno;
@@ -32,26 +33,6 @@ pub(crate) fn matches_pattern(pattern: &CStr, name: &CStr) -> bool {
     unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), 0) == 0 }
 }
 
-impl Xattr<'_> {
-    fn call(&self) -> Call {
-        match self {
-            Self::List(_) => Call::LISTXATTRAT,
-            Self::Get(..) => Call::GETXATTRAT,
-            Self::Set(..) => Call::SETXATTRAT,
-            Self::Remove(_) => Call::REMOVEXATTRAT,
-        }
-    }
-
-    fn at(&mut self, at: &At<'_>) -> Result<usize, Errno> {
-        match self {
-            Self::List(buffer) => raw::listxattrat(at, buffer),
-            Self::Get(name, buffer) => raw::getxattrat(at, name, buffer),
-            Self::Set(name, value) => raw::setxattrat(at, name, value).map(|()| 0),
-            Self::Remove(name) => raw::removexattrat(at, name).map(|()| 0),
-        }
-    }
-}
-
 impl InodeOp for Xattr<'_> {
     type Output = usize;
 
@@ -78,8 +59,25 @@ impl InodeOp for Xattr<'_> {
     }
 
     fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
-        let call = self.call();
-        match unless_missing(&missing.xattrat, call, || self.at(at)) {
+        let (call, name, value, size) = match self {
+            Self::List(buffer) => (
+                Call::LISTXATTRAT,
+                None,
+                buffer.as_mut_ptr().cast_const(),
+                buffer.len(),
+            ),
+            Self::Get(name, buffer) => (
+                Call::GETXATTRAT,
+                Some(*name),
+                buffer.as_mut_ptr().cast_const(),
+                buffer.len(),
+            ),
+            Self::Set(name, value) => (Call::SETXATTRAT, Some(*name), value.as_ptr(), value.len()),
+            Self::Remove(name) => (Call::REMOVEXATTRAT, Some(*name), ptr::null(), 0),
+        };
+        // SAFETY: a value is only read, and a buffer is borrowed for the kernel to write to it.
+        let attempt = || unsafe { raw::xattrat(call, at, name, value, size) };
+        match unless_missing(&missing.xattrat, call, attempt) {
             Err(Errno::NOSYS) => Err(InodeError::NoWay),
             done => Ok(done?),
         }
