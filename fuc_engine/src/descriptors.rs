@@ -57,13 +57,6 @@ pub(crate) trait Roots {
     }
 }
 
-/// A directory that may be finished. See [`Descriptors::pin_or_reopen`].
-pub(crate) enum PinnedOrReopened<'n> {
-    Pinned(Pinned<'n>),
-    /// The directory was closed, and the caller owns this new descriptor.
-    Reopened(Fd),
-}
-
 /// The open directories of a run.
 pub(crate) struct Descriptors<D: Dir> {
     open: AtomicUsize,
@@ -242,23 +235,17 @@ impl<D: Dir> Descriptors<D> {
         self.pin_or_open(node, side, || self.walk_down(node, side, roots))
     }
 
-    /// Returns a descriptor of a directory that may be finished.
-    ///
-    /// If the directory is closed, the new descriptor is the caller's. It is not installed
+    /// Opens a closed directory that may be finished. The descriptor is the caller's. It is not installed
     /// in the node, because nothing would close it there.
-    pub(crate) fn pin_or_reopen<'n>(
+    pub(crate) fn reopen(
         &self,
-        node: &'n Arc<Node<D>>,
+        node: &Arc<Node<D>>,
         side: Side,
         roots: &dyn Roots,
-    ) -> Result<PinnedOrReopened<'n>, Errno> {
-        let slot = node.dir.slot(side);
-        if let Some(pin) = self.try_pin(slot)? {
-            return Ok(PinnedOrReopened::Pinned(pin));
-        }
+    ) -> Result<Fd, Errno> {
         let fd = self.walk_down(node, side, roots)?;
-        check_is_of(slot, fd.as_fd())?;
-        Ok(PinnedOrReopened::Reopened(fd))
+        check_is_of(node.dir.slot(side), fd.as_fd())?;
+        Ok(fd)
     }
 
     /// Does the same as [`pin`](Self::pin) for the parent of `child`, which is usually still open.
@@ -283,7 +270,7 @@ impl<D: Dir> Descriptors<D> {
 
     /// Pins a directory if it is open. If it is open in the table of another thread, opens a copy.
     #[inline]
-    fn try_pin<'n>(&self, slot: &'n DirSlot) -> Result<Option<Pinned<'n>>, Errno> {
+    pub(crate) fn try_pin<'n>(&self, slot: &'n DirSlot) -> Result<Option<Pinned<'n>>, Errno> {
         match slot.try_pin() {
             Some(pin) => Ok(Some(pin)),
             None => self.making_room(|| slot.try_pin_or_import()),

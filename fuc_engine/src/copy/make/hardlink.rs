@@ -32,10 +32,9 @@ use crate::copy::decide::clear::Making;
 use crate::copy::dest::Cleared;
 use crate::copy::facts::{CopyNode, Entry, FileId, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
-use crate::descriptors::PinnedOrReopened;
 use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
-use crate::node::Side;
+use crate::node::{Dir, Side};
 use crate::sync::lock;
 use crate::sys::{self, At, Stat};
 
@@ -351,19 +350,18 @@ fn at_first(
         return call(last.dir.as_fd());
     }
     // The directory may be finished and closed, so it is reached again from its operand.
-    match ctx.descriptors.pin_or_reopen(node, Side::Dest, ctx)? {
-        PinnedOrReopened::Pinned(dir) => call(dir.as_fd()),
-        PinnedOrReopened::Reopened(dir) => {
-            let done = call(dir.as_fd());
-            // Keep it open for the next link, in place of the last one, if a descriptor can be lent for it.
-            let last = &mut scratch.linked_to;
-            if last.is_some() || ctx.descriptors.lend(1) {
-                let node = Arc::clone(node);
-                *last = Some(LinkedTo { node, dir });
-            }
-            done
-        }
+    if let Some(dir) = ctx.descriptors.try_pin(node.dir.slot(Side::Dest))? {
+        return call(dir.as_fd());
     }
+    let dir = ctx.descriptors.reopen(node, Side::Dest, ctx)?;
+    let done = call(dir.as_fd());
+    // Keep it open for the next link, in place of the last one, if a descriptor can be lent for it.
+    let last = &mut scratch.linked_to;
+    if last.is_some() || ctx.descriptors.lend(1) {
+        let node = Arc::clone(node);
+        *last = Some(LinkedTo { node, dir });
+    }
+    done
 }
 
 #[cfg(test)]
