@@ -108,13 +108,6 @@ pub(super) enum Recipient {
     New(usize),
 }
 
-/// The time at which a task in one of the gate's queues runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Until {
-    Idle,
-    Done,
-}
-
 pub(super) struct Gate<T> {
     state: Mutex<State<T>>,
     /// Wakes workers without tasks.
@@ -313,12 +306,13 @@ impl<T> Gate<T> {
     }
 
     /// Queues a task to run when no worker has another one.
-    pub(super) fn defer(&self, task: T, until: Until) {
-        let mut state = self.lock();
-        match until {
-            Until::Idle => state.when_idle.push_back(task),
-            Until::Done => state.when_done.push_back(task),
-        }
+    pub(super) fn defer_until_idle(&self, task: T) {
+        self.lock().when_idle.push_back(task);
+    }
+
+    /// Queues a task to run when no worker has another one, and no other process either.
+    pub(super) fn defer_until_done(&self, task: T) {
+        self.lock().when_done.push_back(task);
     }
 
     /// Counts the worker with this number as idle, and waits for tasks. Returns `None` if the scope ends. Returns

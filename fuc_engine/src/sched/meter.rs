@@ -159,11 +159,11 @@ impl Meter {
         is_short
     }
 
-    /// Adds a lap and begins the next one. Returns the last part of the lap, or `None` if nothing is measured any more.
+    /// Adds a lap and begins the next one. Returns the last part of the lap, which is short if nothing is measured any more.
     #[inline]
-    pub(super) fn record(&self, lap: &mut Lap) -> Option<LapPart> {
+    pub(super) fn record(&self, lap: &mut Lap) -> LapPart {
         if self.due_nanos.load(Relaxed) == NEVER {
-            return None;
+            return LapPart::SHORT;
         }
         let now = self.now_nanos();
         let time = now - lap.began_nanos;
@@ -187,11 +187,11 @@ impl Meter {
         }
         let part = now - lap.part_began_nanos;
         *lap = Lap::at(now);
-        Some(LapPart {
+        LapPart {
             time: Duration::from_nanos(part),
             is_slow,
             ended_nanos: now,
-        })
+        }
     }
 
     /// Returns `true` until the governor has decided anything. Until then, only one worker runs.

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use super::gate::{Gate, Inlet, MAIN, Recipient, Thieves, Until};
+use super::gate::{Gate, Inlet, MAIN, Recipient, Thieves};
 use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, LapPart, Meter};
 use super::stack::Stack;
@@ -210,8 +210,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 self.stack.insert_oldest(task);
                 self.offer_oldest();
             }
-            When::Idle => self.shared.gate.defer(task, Until::Idle),
-            When::Done => self.shared.gate.defer(task, Until::Done),
+            When::Idle => self.shared.gate.defer_until_idle(task),
+            When::Done => self.shared.gate.defer_until_done(task),
         }
     }
 
@@ -374,9 +374,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> LapPart {
         sys::close_orphans();
-        let Some(part) = self.shared.meter.record(&mut self.lap) else {
-            return LapPart::SHORT;
-        };
+        let part = self.shared.meter.record(&mut self.lap);
         if self.shared.meter.is_due(part.ended_nanos) {
             self.step_governor(part.ended_nanos, has_backlog);
         }

@@ -1,6 +1,6 @@
 //! System calls, most of them by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
-use std::ffi::{CStr, c_long, c_uint};
+use std::ffi::{CStr, c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use libc::syscall;

@@ -33,7 +33,9 @@ enum Setting {
     /// Another process may give tasks until the end.
     Shared,
     /// The last task is deferred until no worker has another one.
-    Deferred(Until),
+    DeferredUntilIdle,
+    /// The same, and no other process has one either.
+    DeferredUntilDone,
     /// Wrong: a worker gives a task to another process, and the gate does not expect it back.
     StolenUnexpectedly,
 }
@@ -53,7 +55,10 @@ impl Run {
     fn run_stack(self: &Arc<Self>, mut stack: VecDeque<usize>, worker: usize) {
         while let Some(task) = stack.pop_back() {
             let tasks_run = self.tasks_run.fetch_add(1, Relaxed);
-            let is_deferred = matches!(self.setting, Setting::Deferred(_)) && task == TASKS - 1;
+            let is_deferred = matches!(
+                self.setting,
+                Setting::DeferredUntilIdle | Setting::DeferredUntilDone
+            ) && task == TASKS - 1;
             assert!(
                 !is_deferred || tasks_run == task,
                 "a deferred task runs too early"
@@ -151,11 +156,18 @@ impl Run {
     }
 
     fn run_all(self: &Arc<Self>) {
-        let mut queued = TASKS;
-        if let Setting::Deferred(until) = self.setting {
-            queued -= 1;
-            self.gate.defer(queued, until);
-        }
+        let last = TASKS - 1;
+        let queued = match self.setting {
+            Setting::DeferredUntilIdle => {
+                self.gate.defer_until_idle(last);
+                last
+            }
+            Setting::DeferredUntilDone => {
+                self.gate.defer_until_done(last);
+                last
+            }
+            _ => TASKS,
+        };
         if self.setting == Setting::Shared {
             self.gate.expect(1);
             let run = Arc::clone(self);
@@ -219,10 +231,10 @@ fn a_run_ends_once_and_when_no_task_is_left() {
                 run(2, Setting::TargetFalls);
             }),
             Model::new("the last worker takes a deferred task", 2, || {
-                run(2, Setting::Deferred(Until::Idle));
+                run(2, Setting::DeferredUntilIdle);
             }),
             Model::new("the main thread takes a task when all is done", 2, || {
-                run(2, Setting::Deferred(Until::Done));
+                run(2, Setting::DeferredUntilDone);
             }),
         ],
     );

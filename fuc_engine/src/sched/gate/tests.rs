@@ -221,9 +221,9 @@ fn a_busy_worker_leaves_a_batch_to_an_idle_one() {
 fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
     let gate = gate_of(2);
     for task in [1, 2] {
-        gate.defer(task, Until::Idle);
+        gate.defer_until_idle(task);
     }
-    gate.defer(3, Until::Done);
+    gate.defer_until_done(3);
     gate.lock().idle += 1;
     assert_eq!(gate.lock().take(), None, "the other worker runs");
     for task in 1..=3 {
@@ -236,8 +236,8 @@ fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
 fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
     let gate = gate();
     gate.expect(1);
-    gate.defer(2, Until::Done);
-    gate.defer(1, Until::Idle);
+    gate.defer_until_done(2);
+    gate.defer_until_idle(1);
     assert_next(&gate, MAIN, 1);
     gate.go_idle();
     assert!(!gate.lock().has_ended());
