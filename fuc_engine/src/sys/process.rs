@@ -44,18 +44,12 @@ pub(crate) fn usage() -> Usage {
     // SAFETY: zeros are a valid `rusage`, and the kernel writes a valid one.
     let usage = unsafe { usage.assume_init() };
     let time = |time: libc::timeval| {
-        let count = |number| u64::try_from(number).unwrap_or(0);
-        // The type of the fields depends on the architecture.
-        #[allow(clippy::useless_conversion)]
-        let (seconds, micros) = (i64::from(time.tv_sec), i64::from(time.tv_usec));
-        Duration::from_secs(count(seconds)) + Duration::from_micros(count(micros))
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
     };
-    #[allow(clippy::useless_conversion)]
-    let count = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
     Usage {
         cpu: time(usage.ru_utime) + time(usage.ru_stime),
-        voluntary_switches: count(usage.ru_nvcsw),
-        blocks_read: count(usage.ru_inblock),
+        voluntary_switches: usage.ru_nvcsw as u64,
+        blocks_read: usage.ru_inblock as u64,
     }
 }
 
