@@ -177,11 +177,20 @@ impl OpenDest<'_> {
 
     /// Removes the name that the dest has until it is complete, unless another file has taken it over.
     pub(crate) fn remove_hidden(&self, entry: &Entry<'_>) {
-        if let Some(hidden) = self.hidden_name()
-            && self.is_at(entry, hidden)
-        {
+        if let Some(hidden) = self.hidden_name() {
             // If this fails, an incomplete file stays under its hidden name.
-            let _ = sys::unlink(entry.dest_dir, hidden);
+            let _ = self.remove(entry, hidden);
+        }
+    }
+
+    /// Removes `name`, if it leads to the dest.
+    ///
+    /// # Errors
+    /// `ESTALE` if it leads elsewhere.
+    pub(crate) fn remove(&self, entry: &Entry<'_>, name: &CStr) -> Result<(), Errno> {
+        match self.is_at(entry, name) {
+            true => sys::unlink(entry.dest_dir, name),
+            false => Err(Errno::STALE),
         }
     }
 

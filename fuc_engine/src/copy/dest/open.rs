@@ -6,7 +6,6 @@
 
 use std::os::fd::AsFd;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::alias::{Likeness, Opening, likeness_of};
@@ -334,11 +333,4 @@ fn is_about_the_file(errno: Errno) -> bool {
         errno,
         Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN
     )
-}
-
-/// Returns `true` if the dest's name is a link through which the dest may have been created.
-pub(crate) fn is_behind_link(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    ctx.policy.options.rules.create_through_links
-        && look::dest_facts(ctx, entry, Symlinks::NoFollow)
-            .is_some_and(|dest| dest.kind == FileType::Symlink)
 }

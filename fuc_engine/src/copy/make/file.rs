@@ -25,11 +25,10 @@ use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, P
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::{DestAcl, Origin};
-use crate::copy::dest::open::is_behind_link;
 use crate::copy::dest::overwrite;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
-use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
+use crate::copy::facts::{Entry, Facts, Symlinks};
 use crate::copy::look;
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
@@ -356,9 +355,9 @@ impl<'f> Filling<'f> {
             }
             ContentError::Clone(errno) => {
                 let is_new = dest.naming == Naming::AtOnce && dest.origin == Origin::Created;
-                // The dest is empty. The failure to report is that of the clone.
-                if is_new && !is_behind_link(ctx, entry) {
-                    let _ = sys::unlink(entry.dest_dir, entry.dest_name);
+                // The dest is empty. It stays if it was created through a link. The failure to report is that of the clone.
+                if is_new {
+                    let _ = dest.remove(entry, entry.dest_name);
                 }
                 dest.remove_hidden(entry);
                 ctx.dest_error(entry, Operation::Clone, errno)
@@ -395,9 +394,7 @@ impl<'f> Filling<'f> {
             let path = ctx.path(entry, Side::Dest);
             return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
         }
-        let opened = sys::stat_open(&dest.fd).map(|stat| FileId::of(&stat));
-        let named = look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.id);
-        if opened.ok() == named && sys::unlink(entry.dest_dir, entry.dest_name).is_ok() {
+        if dest.remove(entry, entry.dest_name).is_ok() {
             ctx.report.discarded();
         }
         Ok(())
