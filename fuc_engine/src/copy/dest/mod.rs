@@ -34,7 +34,7 @@ pub(super) mod backup;
 pub(super) mod open;
 pub(super) mod overwrite;
 
-pub(super) use overwrite::{Cleared, clear_dest, decide_to_clear};
+pub(super) use overwrite::{clear_dest, decide_to_clear};
 
 /// Size from which a dest gets its name last, which takes up to four more calls.
 ///

@@ -9,13 +9,13 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::alias::{Likeness, Opening, likeness_of};
-use super::overwrite::{Cleared, clear_dest};
+use super::overwrite::clear_dest;
 use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed, unlink};
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure, Stage};
-use crate::copy::decide::clear::Making;
+use crate::copy::decide::clear::{Clear, Making};
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
@@ -107,18 +107,19 @@ impl<'c> Opening<'c, '_> {
     fn open_existing(self) -> Result<OpenDest<'c>, Failure> {
         let Self { ctx, entry, source } = self;
         let facts = Some(Facts::of(&source.stat));
-        let cleared = clear_dest(ctx, entry, Making::File, facts)?;
+        let decision = clear_dest(ctx, entry, Making::File, facts)?;
         if ctx.policy.options.rules.atomic
-            && let Some(dest) = self.open_replacing(cleared)?
+            && let Some(decision) = decision
+            && let Some(dest) = self.open_replacing(decision)?
         {
             return Ok(dest);
         }
-        let symlinks = match cleared {
-            Cleared::Writable(symlinks) => symlinks,
-            Cleared::LeadsNowhere => return self.open_dangling(),
-            // The file to replace has vanished.
-            Cleared::Vacant | Cleared::ToReplace(_) => return self.create_again(),
-            Cleared::AlreadyThere | Cleared::Kept(_) => return Err(self.failed(Errno::EXIST)),
+        let symlinks = match decision {
+            Some(Clear::Write(symlinks)) => symlinks,
+            None => return self.open_dangling(),
+            // The dest was unlinked, or the file to replace has vanished.
+            Some(Clear::Unlink | Clear::Replace(_)) => return self.create_again(),
+            Some(_) => return Err(self.failed(Errno::EXIST)),
         };
         let dest = At {
             symlinks,
@@ -161,11 +162,11 @@ impl<'c> Opening<'c, '_> {
     /// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its
     /// type, or has vanished.
     #[cold]
-    fn open_replacing(self, cleared: Cleared) -> Result<Option<OpenDest<'c>>, Failure> {
+    fn open_replacing(self, decision: Clear) -> Result<Option<OpenDest<'c>>, Failure> {
         let Self { ctx, entry, source } = self;
-        let symlinks = match cleared {
-            Cleared::Writable(symlinks) => symlinks,
-            Cleared::ToReplace(_) => Symlinks::NoFollow,
+        let symlinks = match decision {
+            Clear::Write(symlinks) => symlinks,
+            Clear::Replace(_) => Symlinks::NoFollow,
             _ => return Ok(None),
         };
         let present = match look::at_dest(ctx, entry, symlinks) {
@@ -173,7 +174,7 @@ impl<'c> Opening<'c, '_> {
             present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
         };
         let is_file = sys::is_regular(&present);
-        if !is_file && matches!(cleared, Cleared::Writable(_)) {
+        if !is_file && matches!(decision, Clear::Write(_)) {
             return Ok(None);
         }
         self.check_not_source(&present)?;

@@ -225,40 +225,31 @@ fn probe_times(
     Ok(shown?.filter(|_| restored == Ok(stored)))
 }
 
-/// The dest after it was cleared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cleared {
-    /// Nothing is there now: create the copy.
-    Vacant,
-    /// A file is there that the copy opens, perhaps through a symbolic link, and writes to.
-    Writable(Symlinks),
-    /// The dest is a dangling symbolic link, or has just vanished.
-    LeadsNowhere,
-    /// The dest already is what the copy would be.
-    AlreadyThere,
-    /// Create the copy under another name, and rename it to the dest.
-    ToReplace(RemovalEvent),
-    /// The dest stays, and the caller fails.
-    Kept(Errno),
-}
-
-/// Decides about the dest that is in the way, and unlinks it if that is the decision.
-/// `source` holds the facts about the source if they are known.
+/// Decides about the dest that is in the way, as [`decide_to_clear`]. If the decision is to unlink or to refuse it, does
+/// that. Returns the decision for the caller to follow.
 pub(crate) fn clear_dest(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
     source: Option<Facts>,
-) -> Result<Cleared, Failure> {
-    match decide_to_clear(ctx, entry, making, source)? {
-        Some(decision) => apply(ctx, entry, decision),
-        None if making == Making::File => Ok(Cleared::LeadsNowhere),
-        None => Ok(Cleared::Vacant),
+) -> Result<Option<Clear>, Failure> {
+    let decision = decide_to_clear(ctx, entry, making, source)?;
+    match decision {
+        Some(Clear::Unlink) if ctx.policy.options.rules.atomic => {
+            return Ok(Some(Clear::Replace(RemovalEvent::Silent)));
+        }
+        Some(Clear::Unlink) => super::unlink(ctx, entry)?,
+        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory)) if mirror::make_way(ctx, entry) => {
+            return Ok(Some(Clear::Unlink));
+        }
+        Some(Clear::Refuse(refusal)) => return Err(ctx.refused(entry, refusal)),
+        _ => {}
     }
+    Ok(decision)
 }
 
 /// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
-/// that is followed or named with a trailing slash.
+/// that is followed or named with a trailing slash. `source` holds the facts about the source if they are known.
 pub(crate) fn decide_to_clear(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -305,22 +296,4 @@ pub(crate) fn decide_to_clear(
         },
     };
     Ok(Some(clear(making, rules, &source, &dest, &lookups)))
-}
-
-fn apply(ctx: &Context<'_>, entry: &Entry<'_>, decision: Clear) -> Result<Cleared, Failure> {
-    match decision {
-        Clear::Write(symlinks) => Ok(Cleared::Writable(symlinks)),
-        Clear::Unlink if ctx.policy.options.rules.atomic => {
-            Ok(Cleared::ToReplace(RemovalEvent::Silent))
-        }
-        Clear::Unlink => super::unlink(ctx, entry).map(|()| Cleared::Vacant),
-        Clear::Replace(removal) => Ok(Cleared::ToReplace(removal)),
-        Clear::AlreadyThere => Ok(Cleared::AlreadyThere),
-        Clear::Keep => Ok(Cleared::Kept(Errno::EXIST)),
-        Clear::KeepDirectory => Ok(Cleared::Kept(Errno::ISDIR)),
-        Clear::Refuse(Refusal::DirectoryByNonDirectory) if mirror::make_way(ctx, entry) => {
-            Ok(Cleared::Vacant)
-        }
-        Clear::Refuse(refusal) => Err(ctx.refused(entry, refusal)),
-    }
 }

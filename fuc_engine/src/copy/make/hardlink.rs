@@ -28,8 +28,7 @@ use rustix::io::Errno;
 use super::{CopyScratch, Created, LinkedTo, create_or_replace};
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::Making;
-use crate::copy::dest::Cleared;
+use crate::copy::decide::clear::{Clear, Making};
 use crate::copy::facts::{CopyNode, Entry, FileId, Fingerprint, StoredEntry, Symlinks};
 use crate::copy::look;
 use crate::error::Operation;
@@ -248,8 +247,8 @@ pub(crate) fn find_copy(
     })
 }
 
-/// Links the dest to `first`. Fails if that is not the file any more that it was. A dest in the way is `cleared` already,
-/// or else the rules decide about it.
+/// Links the dest to `first`. Fails if that is not the file any more that it was. If nothing was `decided` about a dest in
+/// the way, the rules decide about it.
 ///
 /// The link is checked after it was made, and before it replaces a dest, because another process may have put another
 /// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
@@ -258,7 +257,7 @@ pub(crate) fn link(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
-    cleared: Option<Cleared>,
+    decided: Option<Clear>,
     scratch: &mut CopyScratch,
 ) -> Result<Created, Failure> {
     let (_, file) = first.link_target(entry.symlinks);
@@ -274,13 +273,13 @@ pub(crate) fn link(
             sys::unlink(entry.dest_dir, name)?;
             Err(Errno::STALE)
         };
-        let made = make(ctx, entry, first, cleared, scratch, by_name);
+        let made = make(ctx, entry, first, decided, scratch, by_name);
         if !leads_elsewhere.get() {
             return made;
         }
     }
     let checked = |first: At<'_>, name: &CStr| link_checked(ctx, entry, first, file, name);
-    let created = make(ctx, entry, first, cleared, scratch, checked)?;
+    let created = make(ctx, entry, first, decided, scratch, checked)?;
     scratch.links_change_ids = true;
     Ok(created)
 }
@@ -308,7 +307,7 @@ fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
-    cleared: Option<Cleared>,
+    decided: Option<Clear>,
     scratch: &mut CopyScratch,
     link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
 ) -> Result<Created, Failure> {
@@ -327,7 +326,7 @@ fn make(
             })
         })
     };
-    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), cleared, create)?;
+    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), decided, create)?;
     made.map_err(|errno| {
         let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
         let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);

@@ -19,7 +19,7 @@ use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, DestAcl, Origin};
 use super::dest::backup::BackupNumbers;
-use super::dest::{Cleared, clear_dest, decide_to_clear};
+use super::dest::{clear_dest, decide_to_clear};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
 use super::{diagnose, look};
@@ -93,12 +93,12 @@ pub(super) enum Created {
 }
 
 /// Creates a copy that has no content by `create`, which gets its name. Something else at the dest is removed first, or
-/// replaced, unless it was `cleared` before. Returns an errno if the copy could not be created.
+/// replaced, unless that was `decided` before. Returns an errno if the copy could not be created.
 fn create_or_replace(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
-    cleared: Option<Cleared>,
+    decided: Option<Clear>,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<Result<Created, Errno>, Failure> {
     let name = entry.dest_name;
@@ -106,9 +106,13 @@ fn create_or_replace(
     if created != Err(Errno::EXIST) {
         return Ok(created.map(|()| Created::Yes));
     }
-    let clear = || clear_dest(ctx, entry, making, None);
-    let created = match cleared.map_or_else(clear, Ok)? {
-        Cleared::Vacant => match create(name) {
+    let decision = match decided {
+        Some(_) => decided,
+        None => clear_dest(ctx, entry, making, None)?,
+    };
+    let created = match decision {
+        // Nothing is there any more.
+        None | Some(Clear::Unlink) => match create(name) {
             // As cp, rename to a dangling link that is named with a trailing slash.
             Err(Errno::EXIST)
                 if ctx.policy.options.force
@@ -119,8 +123,8 @@ fn create_or_replace(
             }
             created => created,
         },
-        Cleared::AlreadyThere => return Ok(Ok(Created::AlreadyThere)),
-        Cleared::ToReplace(removal) => {
+        Some(Clear::AlreadyThere) => return Ok(Ok(Created::AlreadyThere)),
+        Some(Clear::Replace(removal)) => {
             let replaced = ctx.changes.replace(ctx.spot(entry), create);
             replaced.inspect(|()| {
                 if removal == RemovalEvent::Reported {
@@ -128,8 +132,8 @@ fn create_or_replace(
                 }
             })
         }
-        Cleared::Kept(errno) => Err(errno),
-        _ => Err(Errno::EXIST),
+        Some(Clear::KeepDirectory) => Err(Errno::ISDIR),
+        Some(_) => Err(Errno::EXIST),
     };
     Ok(created.map(|()| Created::Yes))
 }

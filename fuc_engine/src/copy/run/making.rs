@@ -7,8 +7,8 @@ use super::tasks::CopyTask;
 use super::{EntryCopy, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
-use crate::copy::decide::clear::RemovalEvent;
-use crate::copy::dest::{Cleared, Naming, backup, open};
+use crate::copy::decide::clear::{Clear, RemovalEvent};
+use crate::copy::dest::{Naming, backup, open};
 use crate::copy::facts::{DestState, FileId};
 use crate::copy::make::Created;
 use crate::copy::make::file::{Filled, Filling};
@@ -87,9 +87,9 @@ impl EntryCopy<'_, '_, '_, '_> {
             Claim::LinkTo(first) => {
                 let is_resumed = run.ctx.policy.options.rules.replace == Replace::Changed;
                 if !is_resumed || first.itself.id != FileId::of(dest) {
-                    let cleared = Cleared::ToReplace(RemovalEvent::Reported);
+                    let decided = Clear::Replace(RemovalEvent::Reported);
                     let scratch = &mut self.worker.scratch.own;
-                    let linked = hardlink::link(&run.ctx, entry, &first, Some(cleared), scratch);
+                    let linked = hardlink::link(&run.ctx, entry, &first, Some(decided), scratch);
                     // As in cp, `-v` does not name the entry.
                     linked.map_err(|failure| Failure::preparing(failure.error))?;
                 }
