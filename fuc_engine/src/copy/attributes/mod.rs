@@ -58,24 +58,6 @@ impl AttributeError {
     }
 }
 
-/// Selects the timestamps that are set, if any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Times {
-    AccessAndModification,
-    /// Only the time of modification is set, because the time of access was set before.
-    Modification,
-}
-
-/// Says why a dest exists.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
-    /// It is the copy of its source.
-    Copy,
-    /// It is a directory on the way to a copy. As in cp, such a directory keeps the special bits of its
-    /// source even without the owner.
-    Parent,
-}
-
 /// A transfer of attributes from one inode to another.
 pub(super) struct Transfer<'a> {
     pub(super) policy: &'a Policy<'a>,
@@ -84,8 +66,11 @@ pub(super) struct Transfer<'a> {
     pub(super) stat: &'a Stat,
     pub(super) dest: Inode<'a>,
     pub(super) dest_acl: DestAcl,
-    pub(super) times: Times,
-    pub(super) role: Role,
+    /// The dest got its time of access before.
+    pub(super) has_access_time: bool,
+    /// The dest is a directory on the way to a copy. As in cp, such a directory keeps the special bits of its source even
+    /// without the owner.
+    pub(super) is_parent: bool,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
 }
@@ -185,7 +170,7 @@ impl Transfer<'_> {
             if owned != Ownership::NotSet {
                 mode = mode.map(|mode| mode::after_chown(preserve, mode, kind));
             }
-            if owned != Ownership::Set && self.role == Role::Copy {
+            if owned != Ownership::Set && !self.is_parent {
                 mode = mode.map(|mode| mode::without_owner(preserve, mode, kind));
             }
         }
@@ -218,9 +203,9 @@ impl Transfer<'_> {
     }
 
     fn set_times(&self) -> Result<(), AttributeError> {
-        let set = match self.times {
-            Times::AccessAndModification => self.dest.set_times(self.stat),
-            Times::Modification => self.dest.set_modified(sys::modified(self.stat)),
+        let set = match self.has_access_time {
+            true => self.dest.set_modified(sys::modified(self.stat)),
+            false => self.dest.set_times(self.stat),
         };
         // The server has followed the link, which may lead nowhere yet. It cannot set the times of a link.
         if set == Err(InodeError::Failed(Errno::NOENT))
@@ -228,9 +213,9 @@ impl Transfer<'_> {
         {
             return Ok(());
         }
-        let operation = match self.role {
-            Role::Copy => Operation::KeepTimes,
-            Role::Parent => Operation::KeepParentTimes,
+        let operation = match self.is_parent {
+            true => Operation::KeepParentTimes,
+            false => Operation::KeepTimes,
         };
         set.map_err(|error| AttributeError::new(operation, error))
     }
@@ -431,11 +416,8 @@ pub(super) fn transfer(
         stat,
         dest: dest.inode(),
         dest_acl,
-        times: Times::AccessAndModification,
-        role: match kind {
-            FileType::Directory => Role::Parent,
-            _ => Role::Copy,
-        },
+        has_access_time: false,
+        is_parent: kind == FileType::Directory,
         mode: match kind {
             // A symbolic link has no mode.
             FileType::Symlink => None,

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::copy::attributes::{self, Attributes, Role, Times, Transfer};
+use crate::copy::attributes::{self, Attributes, Transfer};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
@@ -396,12 +396,8 @@ fn transfer(
             Origin::Created => mark.inherited_acl(),
             Origin::Existing => DestAcl::Possible,
         },
-        role: Role::Copy,
-        times: if mark.has_access_time() {
-            Times::Modification
-        } else {
-            Times::AccessAndModification
-        },
+        has_access_time: mark.has_access_time(),
+        is_parent: false,
         mode: mark.mode(),
     };
     transfer.run()

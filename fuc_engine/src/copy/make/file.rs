@@ -20,7 +20,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
-use crate::copy::attributes::{self, AttributeError, Attributes, Role, Times, Transfer};
+use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -322,8 +322,8 @@ impl<'f> Filling<'f> {
                 Origin::Created => self.ctx.inherited_acl(self.entry),
                 Origin::Existing => DestAcl::Possible,
             },
-            times: Times::AccessAndModification,
-            role: Role::Copy,
+            has_access_time: false,
+            is_parent: false,
             mode: policy.last_mode(self.source.stat.st_mode, origin),
         };
         transfer.run()
