@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
-use super::decide::overwrite::{DestTreatment, OverwriteRules};
+use super::decide::overwrite::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::execution::Execution;
@@ -163,15 +163,6 @@ impl<'a> Policy<'a> {
             Symlinks::Follow
         } else {
             Symlinks::NoFollow
-        }
-    }
-
-    pub(super) fn overwrite_rules(&self, treatment: DestTreatment) -> OverwriteRules {
-        OverwriteRules {
-            replace: self.options.rules.replace,
-            copies_times: self.options.preserve.timestamps,
-            ask: self.options.rules.ask,
-            treatment,
         }
     }
 

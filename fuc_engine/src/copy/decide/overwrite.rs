@@ -18,7 +18,7 @@ use rustix::fs::FileType;
 
 use super::times::{is_complete, is_older};
 use crate::copy::facts::{Facts, Symlinks};
-use crate::copy::options::Replace;
+use crate::copy::options::{CopyOp, Replace};
 use crate::error::Refusal;
 use crate::observer::Answer;
 
@@ -36,16 +36,6 @@ pub(crate) enum Overwrite {
     Refuse(Refusal),
 }
 
-/// The parts of the options that decide about an existing dest.
-#[derive(Clone, Copy)]
-pub(crate) struct OverwriteRules {
-    pub(crate) replace: Replace,
-    /// Copies get the times of modification of their sources.
-    pub(crate) copies_times: bool,
-    pub(crate) ask: bool,
-    pub(crate) treatment: DestTreatment,
-}
-
 /// Questions that cost system calls or the user's time, so they are asked only if the decision needs the answer.
 pub(crate) struct Questions<'a> {
     /// Would a copy destroy its source?
@@ -58,13 +48,15 @@ pub(crate) struct Questions<'a> {
     pub(crate) ask: &'a dyn Fn() -> Answer,
 }
 
-/// Decides whether `dest` is replaced by a copy of `source`.
+/// Decides whether `dest`, which gets this treatment, is replaced by a copy of `source`.
 pub(crate) fn overwrite(
-    rules: OverwriteRules,
+    options: &CopyOp<'_>,
+    treatment: DestTreatment,
     source: &Facts,
     dest: &Facts,
     questions: &Questions<'_>,
 ) -> Overwrite {
+    let rules = &options.rules;
     match rules.replace {
         Replace::None => return Overwrite::Skip,
         Replace::NoneAndFail => return Overwrite::Refuse(Refusal::NotReplacing),
@@ -76,7 +68,8 @@ pub(crate) fn overwrite(
     }
     let is_up_to_date = match rules.replace {
         Replace::Older => {
-            let stands_for_source = || rules.copies_times && (questions.time_stands_for_source)();
+            let copies_times = options.preserve.timestamps;
+            let stands_for_source = || copies_times && (questions.time_stands_for_source)();
             !is_older(dest, source, stands_for_source)
         }
         Replace::Changed => is_complete(
@@ -96,7 +89,7 @@ pub(crate) fn overwrite(
     if sameness == Sameness::AlreadyThere {
         return Overwrite::AlreadyThere;
     }
-    if dest.kind == FileType::Directory && rules.treatment.refuses_directories() {
+    if dest.kind == FileType::Directory && treatment.refuses_directories() {
         return Overwrite::Refuse(Refusal::DirectoryByNonDirectory);
     }
     Overwrite::Proceed
@@ -248,13 +241,8 @@ mod tests {
         }
     }
 
-    fn rules(replace: Replace) -> OverwriteRules {
-        OverwriteRules {
-            replace,
-            copies_times: false,
-            ask: false,
-            treatment: DestTreatment::WrittenTo,
-        }
+    fn replacing(replace: Replace) -> CopyOp<'static> {
+        CopyOp::new().with(|options| options.rules.replace = replace)
     }
 
     const QUESTIONS: Questions<'static> = Questions {
@@ -266,16 +254,16 @@ mod tests {
 
     /// Decides without asking the user.
     fn decide(
-        rules: OverwriteRules,
-        source: &Facts,
-        dest: &Facts,
+        replace: Replace,
+        treatment: DestTreatment,
+        [source, dest]: [&Facts; 2],
         sameness: Sameness,
     ) -> Overwrite {
         let questions = Questions {
             sameness: &|| sameness,
             ..QUESTIONS
         };
-        overwrite(rules, source, dest, &questions)
+        overwrite(&replacing(replace), treatment, source, dest, &questions)
     }
 
     #[test]
@@ -286,10 +274,8 @@ mod tests {
             (true, true, Overwrite::Adopt),
             (true, false, Overwrite::Proceed),
         ] {
-            let rules = OverwriteRules {
-                copies_times,
-                ..rules(Replace::Older)
-            };
+            let mut options = replacing(Replace::Older);
+            options.preserve.timestamps = copies_times;
             let questions = Questions {
                 time_stands_for_source: &|| {
                     assert!(copies_times, "BUG: asked without a doubt");
@@ -297,7 +283,7 @@ mod tests {
                 },
                 ..QUESTIONS
             };
-            let decided = overwrite(rules, &new, &old, &questions);
+            let decided = overwrite(&options, DestTreatment::WrittenTo, &new, &old, &questions);
             assert_eq!(decided, decision, "{copies_times} {stands_for_source}");
         }
     }
@@ -333,17 +319,15 @@ mod tests {
                 Refuse(Refusal::NotReplacing),
             ),
         ] {
-            let decided = decide(rules(replace), &new, &dest, sameness);
+            let decided = decide(replace, DestTreatment::WrittenTo, [&new, &dest], sameness);
             assert_eq!(decided, decision, "{replace:?} {sameness:?} {dest:?}");
         }
     }
 
     #[test]
     fn the_user_is_asked_before_a_directory_is_refused() {
-        let ask = OverwriteRules {
-            ask: true,
-            ..rules(Replace::All)
-        };
+        let mut options = replacing(Replace::All);
+        options.rules.ask = true;
         let directory = Facts::example(FileType::Directory, 1);
         for (answer, decision) in [
             (Answer::No, Overwrite::Skip),
@@ -356,19 +340,18 @@ mod tests {
                 ask: &|| answer,
                 ..QUESTIONS
             };
-            let decided = overwrite(ask, &modified_at(1), &directory, &questions);
+            let (treatment, source) = (DestTreatment::WrittenTo, modified_at(1));
+            let decided = overwrite(&options, treatment, &source, &directory, &questions);
             assert_eq!(decided, decision, "{answer:?}");
         }
     }
 
     #[test]
     fn a_directory_is_not_refused_if_dests_are_backed_up() {
-        let renamed = OverwriteRules {
-            treatment: DestTreatment::Renamed,
-            ..rules(Replace::All)
-        };
+        let renamed = DestTreatment::Renamed;
         let directory = Facts::example(FileType::Directory, 1);
-        let decided = decide(renamed, &modified_at(1), &directory, Sameness::Distinct);
+        let names = [&modified_at(1), &directory];
+        let decided = decide(Replace::All, renamed, names, Sameness::Distinct);
         assert_eq!(decided, Overwrite::Proceed);
     }
 

@@ -76,9 +76,8 @@ pub(crate) fn decide(
         targets_are_equal: &|| look::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(ctx, entry, &dest),
     };
-    let rules = policy.overwrite_rules(treatment);
     let proceed = |dest| Ok(ControlFlow::Continue(Some(dest)));
-    let kept = match overwrite(rules, source, &facts, &questions) {
+    let kept = match overwrite(policy.options, treatment, source, &facts, &questions) {
         // A mirror reports what is in its way and stays.
         Overwrite::Skip | Overwrite::Adopt
             if facts.kind == FileType::Directory && ctx.replaces_types(entry.node) =>
