@@ -64,8 +64,8 @@ impl<'a, P: DestPath> Spot<'a, P> {
 /// The thing that is created, for a dry run.
 #[derive(Clone, Copy)]
 pub(super) enum New<'a> {
-    /// A copy of a directory with these facts, if they are known.
-    Directory(Option<Stat>),
+    /// A copy of this directory.
+    Directory(At<'a>),
     /// A copy of this source, which is a regular file or is read.
     File(At<'a>),
     /// A copy of this symbolic link or special file.
@@ -248,22 +248,6 @@ impl Changes {
         match self {
             Self::Real => act(),
             Self::Planned(plan) => apart(|| plan.create(spot.with_path(), new)),
-        }
-    }
-
-    /// Creates a directory. A dry run looks at its `source`.
-    #[inline]
-    pub(super) fn create_directory(
-        &self,
-        spot: Spot<'_, impl DestPath>,
-        mode: u32,
-        source: impl FnOnce() -> Result<Stat, Errno>,
-    ) -> Result<(), Errno> {
-        match self {
-            Self::Real => sys::create_directory(spot.dir, spot.name, mode),
-            Self::Planned(plan) => {
-                apart(|| plan.create(spot.with_path(), New::Directory(source().ok())))
-            }
         }
     }
 

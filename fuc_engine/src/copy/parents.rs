@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes::{self, PathOnly};
-use super::changes::{DestPath, Spot};
+use super::changes::{DestPath, New, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::facts::Symlinks;
@@ -165,8 +165,9 @@ fn make_one(
     let stat = look_at_source(ctx, &source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
+    let create = || sys::create_directory(spot.dir, spot.name, requested);
     ctx.changes
-        .create_directory(spot, requested, || Ok(stat))
+        .create(spot, New::Directory(source_at(ctx, &source)), create)
         .map_err(step.failed(ctx, Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (path_of(&source), &step.path(ctx));
@@ -190,6 +191,14 @@ fn make_one(
         mode_pending,
     });
     Ok(fd)
+}
+
+fn source_at<'a>(ctx: &Context<'a>, name: &'a CStr) -> At<'a> {
+    At {
+        dir: ctx.bases.source,
+        name,
+        symlinks: Symlinks::Follow,
+    }
 }
 
 /// Returns the stat of a directory that leads to a source.
@@ -246,13 +255,8 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     if !sets_attributes {
         return Ok(());
     }
-    let name = &parent.step.source(ctx);
-    let source = At {
-        dir: ctx.bases.source,
-        name,
-        symlinks: Symlinks::Follow,
-    };
-    let source = PathOnly::find(source).map_err(failed(Operation::Stat))?;
+    let source = parent.step.source(ctx);
+    let source = PathOnly::find(source_at(ctx, &source)).map_err(failed(Operation::Stat))?;
     let dest = PathOnly::of(dir, None).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
     let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);

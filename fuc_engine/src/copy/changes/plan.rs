@@ -175,9 +175,7 @@ impl Plan {
             return sys::stat(base.as_fd(), &path, symlinks);
         }
         match sys::stat(spot.dir, spot.name, symlinks) {
-            Err(Errno::NOTDIR) if self.is_new_itself(spot) => {
-                Ok(self.made(New::Directory(None))?.stat)
-            }
+            Err(Errno::NOTDIR) if self.is_new_itself(spot) => self.invent(),
             Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
             found => found,
         }
@@ -227,48 +225,41 @@ impl Plan {
         Ok(())
     }
 
-    /// Returns what a dest would be once it is created.
-    fn made(&self, new: New<'_>) -> Result<Made, Errno> {
+    /// Returns a new directory with a number of its own.
+    fn invent(&self) -> Result<Stat, Errno> {
         let mut invented = sys::stat_open(self.stand_in()?)?;
+        invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
         // Relaxed: only the numbers count, and they publish nothing.
         invented.st_ino = u64::MAX - self.last_inode.fetch_add(1, Ordering::Relaxed);
+        Ok(invented)
+    }
+
+    /// Returns what a dest would be once it is created.
+    fn made(&self, new: New<'_>) -> Result<Made, Errno> {
         let (source, id) = match new {
-            New::Directory(source) => {
-                invented.st_mode = FileType::Directory.as_raw_mode() | 0o777;
-                if let Some(source) = source {
-                    invented.st_mode = source.st_mode & !self.dropped_bits;
-                    invented.st_mtime = self.time(&source);
-                }
-                return Ok(invented.into());
-            }
             New::HardLink(source) => return Ok(stat(source)?.into()),
             New::LinkToCopy(source, id) => (source, id),
-            New::File(source) | New::Copy(source) | New::Symlink(source) => {
-                (source, FileId::of(&invented))
-            }
+            New::Directory(source)
+            | New::File(source)
+            | New::Copy(source)
+            | New::Symlink(source) => (source, FileId::of(&self.invent()?)),
         };
         let mut made = Made::from(stat(source)?);
         if let New::Symlink(_) = new {
             made.stat.st_mode = FileType::Symlink.as_raw_mode() | 0o777;
         } else if sys::file_type(&made.stat) == FileType::Symlink {
             made.target = sys::read_link(source.dir, source.name).ok();
-        } else if sys::is_regular(&made.stat) {
+        } else {
             made.stat.st_mode &= !self.dropped_bits;
         }
         made.stat.st_ino = id.inode;
         made.stat.st_dev = sys::device_of(id);
         made.stat.st_nlink = 1;
-        made.stat.st_mtime = self.time(&made.stat);
-        Ok(made)
-    }
-
-    /// Returns the time of modification that a copy of `source` would get.
-    fn time(&self, source: &Stat) -> i64 {
-        match self.keeps_times {
-            true => source.st_mtime,
+        if !self.keeps_times {
             // A new file is newer than all others.
-            false => i64::MAX,
+            made.stat.st_mtime = i64::MAX;
         }
+        Ok(made)
     }
 
     /// Plans to unlink a name.

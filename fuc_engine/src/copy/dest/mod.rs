@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::changes::hidden_name;
+use super::changes::{New, hidden_name};
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, FileId, Symlinks};
@@ -274,13 +274,15 @@ pub(super) fn unlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure
     Ok(())
 }
 
-/// Creates the dest of a directory. A dry run looks at the source, perhaps through a link.
+/// Creates the dest of a directory.
 #[inline]
 pub(super) fn create_directory(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     mode: u32,
 ) -> Result<(), Errno> {
-    let source = || sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
-    ctx.changes.create_directory(ctx.spot(entry), mode, source)
+    let new = New::Directory(entry.source_at());
+    ctx.changes.create(ctx.spot(entry), new, || {
+        sys::create_directory(entry.dest_dir, entry.dest_name, mode)
+    })
 }
