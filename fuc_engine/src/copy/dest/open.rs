@@ -128,19 +128,15 @@ impl<'c> Opening<'c, '_> {
         let spot = ctx.spot(entry);
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
-            Ok(dest) => self.prepare_opened(dest),
+            Ok(dest) => self.prepare_opened(dest, None),
             // Another process has just replaced the file by a link.
             Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
                 Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
             }
-            Err(errno) => {
-                if is_about_the_file(errno)
-                    && let Some(opened) = self.open_without_content(dest)?
-                {
-                    return Ok(opened);
-                }
-                self.replace_by_force(errno)
-            }
+            Err(errno) => match self.hold(dest, errno) {
+                Some(held) => self.prepare_opened(held, Some(errno)),
+                None => self.replace_by_force(errno),
+            },
         }
     }
 
@@ -204,56 +200,21 @@ impl<'c> Opening<'c, '_> {
         Ok(Some(dest))
     }
 
-    /// Opens a dest on a filesystem where existing files can be opened for writing only if that removes their content.
-    /// Returns `None` if this is not possible either.
+    /// Holds a dest file that could not be opened because of `errno`. Some filesystems open existing files for writing only
+    /// if that removes their content. Returns `None` if that cannot be the reason.
     #[cold]
-    fn open_without_content(self, dest: At<'_>) -> Result<Option<OpenDest<'c>>, Failure> {
+    fn hold(self, dest: At<'_>, errno: Errno) -> Option<Fd> {
         let ctx = self.ctx;
-        if !ctx.policy.writes_content {
-            return Ok(None);
+        if !is_about_the_file(errno) || !ctx.policy.writes_content {
+            return None;
         }
-        // The file that is checked is the one that is opened.
-        let held = ctx.descriptors.making_room(|| sys::open_path(dest));
-        let seen = held.and_then(|held| Ok((sys::stat_open(&held)?, held)));
-        let Some((present, held)) = seen.ok().filter(|(seen, _)| sys::is_regular(seen)) else {
-            return Ok(None);
-        };
-        self.check_not_source(&present)?;
-        // Without permission to read it, it may still be written to.
+        sys::check_writing(dest).ok()?;
+        let held = ctx.descriptors.making_room(|| sys::open_path(dest)).ok()?;
+        let present = sys::stat_open(&held).ok().filter(sys::is_regular)?;
         match self.open_to_read(held.as_fd(), &present) {
-            Ok(_) | Err(Errno::ACCESS) => {}
-            Err(_) => return Ok(None),
-        }
-        let writing = collisions::begin_writing(ctx, &present);
-        let has_content = self.likeness(held.as_fd(), &present)? != Likeness::Different;
-        let access = match has_content {
-            // Only its attributes are set.
-            true if sys::check_writing(dest).is_ok() => sys::Access::Read,
-            true => return Ok(None),
-            false => sys::Access::WriteFromStart,
-        };
-        let reopened = ctx
-            .descriptors
-            .making_room(|| sys::reopen(held.as_fd(), access));
-        let Ok(fd) = reopened else {
-            return Ok(None);
-        };
-        Ok(Some(OpenDest {
-            has_content,
-            writing: Guards::of_file(writing),
-            ..self.opened(fd, &present)
-        }))
-    }
-
-    /// Describes a dest that existed, and is open. Takes away permissions until the copy is complete.
-    fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'c> {
-        let Self { ctx, source, .. } = self;
-        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);
-        OpenDest {
-            is_file: sys::is_regular(present),
-            origin: Origin::Existing,
-            mode_before,
-            ..OpenDest::new_file(dest, Naming::AtOnce)
+            // Without permission to read it, it may still be written to.
+            Ok(_) | Err(Errno::ACCESS) => Some(held),
+            Err(_) => None,
         }
     }
 
@@ -280,19 +241,21 @@ impl<'c> Opening<'c, '_> {
         let opened =
             opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
-        let dest = self.prepare_opened(opened)?;
+        let dest = self.prepare_opened(opened, None)?;
         Ok(OpenDest { origin, ..dest })
     }
 
-    /// Prepares the opened dest for the content: truncates it, unless only attributes are copied.
-    /// Stats it again, because another process may have replaced it since.
-    fn prepare_opened(self, mut dest: Fd) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, .. } = self;
+    /// Prepares the opened dest for the content: truncates it, unless only attributes are copied. Takes away permissions
+    /// until the copy is complete. Stats it again, because another process may have replaced it since. If `refused` is the
+    /// errno of opening it, it is only held so far.
+    fn prepare_opened(self, mut dest: Fd, refused: Option<Errno>) -> Result<OpenDest<'c>, Failure> {
+        let Self { ctx, entry, source } = self;
         let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
         self.check_not_source(&opened)?;
         let is_file = sys::is_regular(&opened);
         if let Some(durability) = &ctx.durability
             && is_file
+            && refused.is_none()
         {
             // A link may have led to another filesystem.
             let device = FileId::of(&opened).device;
@@ -304,12 +267,22 @@ impl<'c> Opening<'c, '_> {
         if is_file && ctx.policy.writes_content {
             writing = collisions::begin_writing(ctx, &opened);
             has_content = self.likeness(dest.as_fd(), &opened)? != Likeness::Different;
-            // An empty file is truncated too: that gives it a new time of modification.
-            if !has_content && let Err(errno) = sys::set_size(dest.as_fd(), 0) {
-                // The filesystem may remove content only when the file is opened.
+            let emptied = match refused {
+                Some(errno) => Err(errno),
+                None if has_content => Ok(()),
+                // An empty file is truncated too: that gives it a new time of modification.
+                None => sys::set_size(dest.as_fd(), 0),
+            };
+            if let Err(errno) = emptied {
+                let access = match has_content {
+                    // Only its attributes are set.
+                    true => sys::Access::Read,
+                    // The filesystem may remove content only when the file is opened.
+                    false => sys::Access::WriteFromStart,
+                };
                 let reopened = ctx
                     .descriptors
-                    .making_room(|| sys::reopen(dest.as_fd(), sys::Access::WriteFromStart));
+                    .making_room(|| sys::reopen(dest.as_fd(), access));
                 dest = match reopened {
                     Ok(reopened) => reopened,
                     Err(_) => return self.replace_by_force(errno),
@@ -320,10 +293,14 @@ impl<'c> Opening<'c, '_> {
             // pipe makes writes wait instead of failing with EAGAIN.
             sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
         }
+        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
         Ok(OpenDest {
+            is_file,
+            origin: Origin::Existing,
+            mode_before,
             has_content,
             writing: Guards::of_file(writing),
-            ..self.opened(dest, &opened)
+            ..OpenDest::new_file(dest, Naming::AtOnce)
         })
     }
 }
