@@ -16,7 +16,6 @@
 //! the first name's did. Only sources with several names are looked up, or all sources if links are followed,
 //! because each link is another name.
 
-use std::cell::Cell;
 use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
 use std::hash::BuildHasher;
@@ -260,28 +259,51 @@ pub(crate) fn link(
     decided: Option<Clear>,
     scratch: &mut CopyScratch,
 ) -> Result<Created, Failure> {
-    let (_, file) = first.link_target(entry.symlinks);
-    if !scratch.links_change_ids {
-        let leads_elsewhere = Cell::new(false);
-        let by_name = |first: At<'_>, name: &CStr| {
-            sys::create_hard_link(first, entry.dest_dir, name)?;
-            let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow)?;
-            if FileId::of(&made) == file.id {
-                return Ok(());
-            }
-            leads_elsewhere.set(true);
-            sys::unlink(entry.dest_dir, name)?;
-            Err(Errno::STALE)
-        };
-        let made = make(ctx, entry, first, decided, scratch, by_name);
-        if !leads_elsewhere.get() {
-            return made;
-        }
+    let (symlinks, file) = first.link_target(entry.symlinks);
+    let new = New::LinkToCopy(entry.source_at(), file.id);
+    let create = |link_name: &CStr| {
+        ctx.changes.create(ctx.spot(entry), new, || {
+            let mut change_ids = scratch.links_change_ids;
+            at_first(ctx, first, scratch, |dir| {
+                let name = &first.name;
+                let first = At {
+                    dir,
+                    name,
+                    symlinks,
+                };
+                if !change_ids && try_link_by_name(entry, first, file, link_name)? {
+                    return Ok(());
+                }
+                change_ids = true;
+                link_checked(ctx, entry, first, file, link_name)
+            })?;
+            scratch.links_change_ids = change_ids;
+            Ok(())
+        })
+    };
+    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), decided, create)?;
+    made.map_err(|errno| {
+        let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
+        let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
+        Failure::making(error.with_other(Side::Dest, first))
+    })
+}
+
+/// Links `name` in the directory of the dest to the file at `first`. Removes the link, and returns `false`, if it does not
+/// have the inode number of `file`.
+fn try_link_by_name(
+    entry: &Entry<'_>,
+    first: At<'_>,
+    file: SeenFile,
+    name: &CStr,
+) -> Result<bool, Errno> {
+    sys::create_hard_link(first, entry.dest_dir, name)?;
+    let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow)?;
+    if FileId::of(&made) == file.id {
+        return Ok(true);
     }
-    let checked = |first: At<'_>, name: &CStr| link_checked(ctx, entry, first, file, name);
-    let created = make(ctx, entry, first, decided, scratch, checked)?;
-    scratch.links_change_ids = true;
-    Ok(created)
+    sys::unlink(entry.dest_dir, name)?;
+    Ok(false)
 }
 
 /// Links `name` in the directory of the dest to the file at `first`, if that is `file`.
@@ -300,38 +322,6 @@ fn link_checked(
         return Err(Errno::STALE);
     }
     sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name)
-}
-
-/// Makes the dest a link by `link`, which gets the place of the first copy and the name of the link.
-fn make(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    first: &FirstCopy,
-    decided: Option<Clear>,
-    scratch: &mut CopyScratch,
-    link: impl Fn(At<'_>, &CStr) -> Result<(), Errno>,
-) -> Result<Created, Failure> {
-    let (symlinks, file) = first.link_target(entry.symlinks);
-    let new = New::LinkToCopy(entry.source_at(), file.id);
-    let create = |link_name: &CStr| {
-        ctx.changes.create(ctx.spot(entry), new, || {
-            at_first(ctx, first, scratch, |dir| {
-                let name = &first.name;
-                let first = At {
-                    dir,
-                    name,
-                    symlinks,
-                };
-                link(first, link_name)
-            })
-        })
-    };
-    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), decided, create)?;
-    made.map_err(|errno| {
-        let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
-        let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
-        Failure::making(error.with_other(Side::Dest, first))
-    })
 }
 
 /// Runs `call` on the directory of the first copy.
