@@ -5,7 +5,6 @@ use std::sync::OnceLock;
 
 use rustix::fs::FileType;
 
-use super::decide::clear::{self, ClearRules};
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::DestTreatment;
 use super::facts::{Entry, Facts, Symlinks};
@@ -163,29 +162,6 @@ impl<'a> Policy<'a> {
             Symlinks::Follow
         } else {
             Symlinks::NoFollow
-        }
-    }
-
-    pub(super) fn clear_rules(
-        &self,
-        entry: &Entry<'_>,
-        treatment: DestTreatment,
-        directory: Origin,
-        may_be_other_copy: bool,
-    ) -> ClearRules {
-        let keeps_content = self.options.attributes_only;
-        ClearRules {
-            treatment,
-            symlinks: entry.symlinks,
-            links_at_dest: match treatment {
-                DestTreatment::LinkedOver => Symlinks::NoFollow,
-                _ => clear::links_at_dest(directory),
-            },
-            keeps_content,
-            separates_links: self.options.preserve.links && !keeps_content,
-            force: self.options.force,
-            asks: self.options.rules.ask,
-            may_be_other_copy,
         }
     }
 }

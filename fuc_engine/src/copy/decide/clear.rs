@@ -66,6 +66,9 @@ pub(crate) struct ClearRules {
     pub(crate) force: bool,
     /// The user has agreed to replace the dest.
     pub(crate) asks: bool,
+    /// The rules have vacated the dest. Since then, another process or another name of the source has put something there,
+    /// or it is a dangling link.
+    pub(crate) was_vacated: bool,
     /// The dest may be the copy of another source.
     pub(crate) may_be_other_copy: bool,
 }
@@ -135,34 +138,6 @@ pub(crate) fn obstacle(
     is_source.then_some(Refusal::SameFile)
 }
 
-/// Decides what happens to `dest`, if that does not depend on the source. If the rules have
-/// vacated the dest, another process or another name of the source has put something there since, or it is a
-/// dangling link. A hard link to a copy replaces a link, as in cp.
-pub(crate) fn clear_whatever_the_source(
-    making: Making,
-    rules: ClearRules,
-    was_vacated: bool,
-    dest: &Facts,
-) -> Option<Clear> {
-    let is_link = dest.kind == FileType::Symlink;
-    let is_link_to_write = making == Making::File && is_link;
-    let is_replaced = matches!(making, Making::LinkToCopy(copy) if copy == dest.id || is_link);
-    if rules.may_be_other_copy && dest.kind != FileType::Directory && !is_link_to_write {
-        Some(Clear::Refuse(Refusal::JustCreated))
-    } else if was_vacated && !is_replaced {
-        Some(Clear::Keep)
-    } else if dest.kind != FileType::Directory {
-        None
-    } else if !rules.treatment.refuses_directories() {
-        Some(fail_at_directory(making, rules))
-    } else if making == Making::File || rules.symlinks == Symlinks::Follow {
-        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory))
-    } else {
-        // The source may be a link to this directory.
-        None
-    }
-}
-
 /// Decides how the copy fails at a directory that is not refused.
 fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     match making {
@@ -174,7 +149,7 @@ fn fail_at_directory(making: Making, rules: ClearRules) -> Clear {
     }
 }
 
-/// Decides what happens to `dest`, after [`clear_whatever_the_source`].
+/// Decides what happens to `dest`.
 pub(crate) fn clear(
     making: Making,
     rules: ClearRules,
@@ -182,6 +157,24 @@ pub(crate) fn clear(
     dest: &Facts,
     lookups: &Lookups<'_>,
 ) -> Clear {
+    let is_link = dest.kind == FileType::Symlink;
+    let is_directory = dest.kind == FileType::Directory;
+    // As in cp, a hard link to a copy replaces a link.
+    let is_replaced = matches!(making, Making::LinkToCopy(copy) if copy == dest.id || is_link);
+    let is_link_to_write = making == Making::File && is_link;
+    if rules.may_be_other_copy && !is_directory && !is_link_to_write {
+        return Clear::Refuse(Refusal::JustCreated);
+    }
+    if rules.was_vacated && !is_replaced {
+        return Clear::Keep;
+    }
+    if is_directory && !rules.treatment.refuses_directories() {
+        return fail_at_directory(making, rules);
+    }
+    // A source that is not followed may be a link to this directory.
+    if is_directory && rules.symlinks == Symlinks::Follow {
+        return Clear::Refuse(Refusal::DirectoryByNonDirectory);
+    }
     match making {
         Making::File => clear_for_file(rules, source, dest),
         Making::Symlink | Making::Special => clear_without_content(rules, source, dest, lookups),
@@ -292,6 +285,7 @@ mod tests {
         separates_links: false,
         force: false,
         asks: false,
+        was_vacated: false,
         may_be_other_copy: false,
     };
     const FOLLOWING: ClearRules = ClearRules {
@@ -340,24 +334,27 @@ mod tests {
             one_leads_to_other: no,
             dest_leads_to_directory: no,
         };
-        clear_whatever_the_source(making, rules, false, dest)
-            .unwrap_or_else(|| clear(making, rules, source, dest, &lookups))
+        clear(making, rules, source, dest, &lookups)
     }
 
     #[test]
     fn a_dest_that_was_vacated_stays_unless_it_is_a_link_or_the_copy_to_link_to() {
         let copy = Making::LinkToCopy(file(5).id);
-        for dest in [file(5), link(2)] {
-            assert_eq!(clear_whatever_the_source(copy, PLAIN, true, &dest), None);
-        }
+        let vacated = ClearRules {
+            was_vacated: true,
+            ..PLAIN
+        };
+        let replaced = Clear::Replace(RemovalEvent::Reported);
         for (making, dest, decision) in [
+            (copy, file(5), replaced),
+            (copy, link(2), replaced),
             (Making::File, file(2), Clear::Keep),
             (Making::Symlink, file(2), Clear::Keep),
             (HARD, file(2), Clear::Keep),
             (copy, file(2), Clear::Keep),
         ] {
-            let decided = clear_whatever_the_source(making, PLAIN, true, &dest);
-            assert_eq!(decided, Some(decision), "{making:?}");
+            let decided = decided(making, vacated, &file(1), &dest);
+            assert_eq!(decided, decision, "{making:?}");
         }
     }
 
@@ -479,8 +476,6 @@ mod tests {
         };
         let directory = Facts::example(FileType::Directory, 2);
         for making in [Making::Symlink, SYMBOLIC] {
-            let early = clear_whatever_the_source(making, PLAIN, false, &directory);
-            assert_eq!(early, None);
             let decision = clear(making, PLAIN, &link(1), &directory, &lookups);
             assert_eq!(decision, SAME);
         }

@@ -14,7 +14,7 @@ use super::alias::{self, Likeness};
 use super::backup::{self, BackupNumbers};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
-    Clear, Lookups, Making, RemovalEvent, clear, clear_whatever_the_source, links_at_dest, obstacle,
+    Clear, ClearRules, Lookups, Making, RemovalEvent, clear, links_at_dest, obstacle,
 };
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};
 use crate::copy::decide::times::StoredTimes;
@@ -247,6 +247,25 @@ pub(crate) fn clear_dest(
     Ok(decision)
 }
 
+fn clear_rules(ctx: &Context<'_>, entry: &Entry<'_>) -> ClearRules {
+    let (options, treatment) = (ctx.policy.options, ctx.treatment(entry));
+    let keeps_content = options.attributes_only;
+    ClearRules {
+        treatment,
+        symlinks: entry.symlinks,
+        links_at_dest: match treatment {
+            DestTreatment::LinkedOver => Symlinks::NoFollow,
+            _ => links_at_dest(ctx.dest_directory_origin(entry)),
+        },
+        keeps_content,
+        separates_links: options.preserve.links && !keeps_content,
+        force: options.force,
+        asks: options.rules.ask,
+        was_vacated: matches!(entry.dest_state, DestState::Vacant { .. }),
+        may_be_other_copy: collisions::may_be_other_copy(ctx, entry),
+    }
+}
+
 /// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
 /// that is followed or named with a trailing slash. `source` holds the facts about the source if they are known.
 pub(crate) fn decide_to_clear(
@@ -255,13 +274,7 @@ pub(crate) fn decide_to_clear(
     making: Making,
     source: Option<Facts>,
 ) -> Result<Option<Clear>, Failure> {
-    let origin = ctx.dest_directory_origin(entry);
-    let may_be_other_copy = collisions::may_be_other_copy(ctx, entry);
-    let treatment = ctx.treatment(entry);
-    let rules = ctx
-        .policy
-        .clear_rules(entry, treatment, origin, may_be_other_copy);
-    let was_vacated = matches!(entry.dest_state, DestState::Vacant { .. });
+    let rules = clear_rules(ctx, entry);
     let symlinks = match making {
         Making::File => rules.links_at_dest,
         _ => Symlinks::NoFollow,
@@ -270,17 +283,13 @@ pub(crate) fn decide_to_clear(
         Ok(dest) => Facts::of(&dest),
         Err(Errno::NOENT) => return Ok(None),
         Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
-            return Ok(Some(if was_vacated {
-                Clear::Keep
-            } else {
-                Clear::Unlink
+            return Ok(Some(match rules.was_vacated {
+                true => Clear::Keep,
+                false => Clear::Unlink,
             }));
         }
         Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
     };
-    if let Some(decision) = clear_whatever_the_source(making, rules, was_vacated, &dest) {
-        return Ok(Some(decision));
-    }
     let look = || look::at_source(entry).map(|stat| Facts::of(&stat));
     let source = source.map_or_else(look, Ok);
     let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
@@ -289,7 +298,7 @@ pub(crate) fn decide_to_clear(
         one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
         dest_leads_to_directory: &|| {
             dest.kind == FileType::Symlink
-                && ctx.policy.symlinks_of_dest(&source, treatment) == Symlinks::Follow
+                && ctx.policy.symlinks_of_dest(&source, rules.treatment) == Symlinks::Follow
                 && look::dest_facts(ctx, entry, Symlinks::Follow)
                     .is_some_and(|target| target.kind == FileType::Directory)
         },
