@@ -182,7 +182,9 @@ impl Transfer<'_> {
         }
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
-            outcome = outcome.and(self.set_mode(mode, &names));
+            let set = self.set_mode(mode, &names);
+            outcome =
+                outcome.and(set.map_err(|error| AttributeError::new(Operation::KeepMode, error)));
         }
         outcome
     }
@@ -292,19 +294,11 @@ impl Transfer<'_> {
 
     /// Sets the mode, and the ACLs that the source has. Removes those that the dest may have and the source
     /// has not. `names` are those of the source's extended attributes.
-    fn set_mode(
-        &self,
-        mode: u32,
-        names: &Result<Vec<u8>, InodeError>,
-    ) -> Result<(), AttributeError> {
-        let unset = |error| AttributeError::new(Operation::KeepMode, error);
+    fn set_mode(&self, mode: u32, names: &Result<Vec<u8>, InodeError>) -> Result<(), InodeError> {
         let policy_of_mode = self.policy.options.preserve.mode;
         if policy_of_mode == ModePolicy::Default {
             // The ACL that the dest inherited from its directory stays in force.
-            return self
-                .dest
-                .set_mode(mode)
-                .map_err(|errno| unset(errno.into()));
+            return Ok(self.dest.set_mode(mode)?);
         }
         let keeps_acls = policy_of_mode == ModePolicy::Preserve;
         let is_directory = sys::is_directory(self.stat);
@@ -312,24 +306,21 @@ impl Transfer<'_> {
             true => xattrs::read_acl(&self.source, acl, names),
             false => Ok(None),
         };
-        let access = acl_of_source(sys::ACCESS_ACL).map_err(|error| {
-            xattrs::set_mode_beside_unknown_acl(&self.dest, mode);
-            unset(error)
-        })?;
-        xattrs::set_access(&self.dest, mode, access.as_deref(), self.dest_acl).map_err(unset)?;
+        let access = acl_of_source(sys::ACCESS_ACL)
+            .inspect_err(|_| xattrs::set_mode_beside_unknown_acl(&self.dest, mode))?;
+        xattrs::set_access(&self.dest, mode, access.as_deref(), self.dest_acl)?;
         if keeps_acls && is_directory {
-            let default = acl_of_source(sys::DEFAULT_ACL).map_err(unset)?;
-            xattrs::set_default_acl(&self.dest, default.as_deref(), self.dest_acl)
-                .map_err(unset)?;
+            let default = acl_of_source(sys::DEFAULT_ACL)?;
+            xattrs::set_default_acl(&self.dest, default.as_deref(), self.dest_acl)?;
         }
         let listed = names.as_deref().unwrap_or_default();
         let others = xattrs::names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
             .filter(|&name| self.policy.xattr_action(name) == XattrAction::KeepWithMode);
-        xattrs::copy_other_acls(&self.source, &self.dest, others).map_err(unset)?;
+        xattrs::copy_other_acls(&self.source, &self.dest, others)?;
         // There may be other ACLs than those that were asked for by name.
         match names {
-            Err(error) if keeps_acls => Err(unset(*error)),
+            Err(error) if keeps_acls => Err(*error),
             _ => Ok(()),
         }
     }
@@ -350,7 +341,10 @@ pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
 
 /// Gives a dest the context that the options name, if they do. A regular file gets it before its content.
 pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), AttributeError> {
-    let labelled = xattrs::set_context(policy, dest);
+    let Some(context) = &policy.options.context else {
+        return Ok(());
+    };
+    let labelled = dest.set_xattr(CONTEXT, context.as_bytes_with_nul());
     labelled.map_err(|error| AttributeError::new(Operation::SetContext, error))
 }
 

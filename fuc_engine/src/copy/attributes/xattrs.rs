@@ -36,14 +36,6 @@ pub(super) fn copies_context(policy: &Policy<'_>) -> bool {
     policy.options.preserve.context && policy.options.context.is_none()
 }
 
-/// Sets the SELinux context that the options name, if they do.
-pub(super) fn set_context(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), InodeError> {
-    let context = policy.options.context.as_ref();
-    context.map_or(Ok(()), |context| {
-        dest.set_xattr(CONTEXT, context.as_bytes_with_nul())
-    })
-}
-
 /// Copies the attributes with these names, as many as possible. The first failure is returned.
 pub(super) fn copy<'n>(
     source: &Inode<'_>,
