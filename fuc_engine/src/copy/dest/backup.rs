@@ -33,8 +33,8 @@ use crate::observer::Event;
 use crate::operand;
 use crate::sys::{self, Listing, Stat};
 
-/// Renames the dest of `entry` to its backup. Returns the backup's name, or `None` if the dest
-/// has vanished or is not backed up.
+/// Renames the dest of `entry` to its backup, for which the rules must ask. Returns the backup's name, or `None` if the dest
+/// has vanished.
 pub(super) fn make(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
@@ -42,11 +42,8 @@ pub(super) fn make(
     dest: &Stat,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Failure> {
-    let Some(backup) = ctx.backup_rule(entry) else {
-        return Ok(None);
-    };
     let rules = &ctx.policy.options.rules;
-    if backup != Backup::Numbered && would_replace_source(entry, source, rules) {
+    if rules.backup != Some(Backup::Numbered) && would_replace_source(entry, source, rules) {
         return Err(ctx.refused(entry, Refusal::BackupOverSource));
     }
     let renamed = rename_to_backup(ctx, ctx.spot(entry), dest, numbers);
