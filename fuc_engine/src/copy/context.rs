@@ -167,8 +167,8 @@ impl Context<'_> {
         }
     }
 
-    /// Returns whether the dest of `entry` inherits an ACL if this run creates it.
-    pub(super) fn inherited_acl(&self, entry: &Entry<'_>) -> DestAcl {
+    /// Returns whether the dest of `entry` may have an ACL, or inherits one if this run created it.
+    pub(super) fn dest_acl(&self, entry: &Entry<'_>, origin: Origin) -> DestAcl {
         let look = || {
             let at = paths::open_directory_of(entry.dest_dir, entry.dest_name);
             at.map_or(DestAcl::Possible, |dir| {
@@ -176,6 +176,7 @@ impl Context<'_> {
             })
         };
         match entry.node {
+            _ if origin == Origin::Existing => DestAcl::Possible,
             _ if !self.policy.replaces_acls() => DestAcl::Absent,
             Some(node) => node.state.inherited_acl(),
             None if self.policy.options.parents => DestAcl::Possible,

@@ -24,7 +24,7 @@ use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
-use crate::copy::decide::mode::{DestAcl, Origin};
+use crate::copy::decide::mode::Origin;
 use crate::copy::dest::overwrite;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
@@ -318,10 +318,7 @@ impl<'f> Filling<'f> {
             source: Inode::Opened(self.source.fd.as_fd()),
             stat: &self.source.stat,
             dest: Inode::Opened(self.dest.fd.as_fd()),
-            dest_acl: match origin {
-                Origin::Created => self.ctx.inherited_acl(self.entry),
-                Origin::Existing => DestAcl::Possible,
-            },
+            dest_acl: self.ctx.dest_acl(self.entry, origin),
             has_access_time: false,
             is_parent: false,
             mode: policy.last_mode(self.source.stat.st_mode, origin),

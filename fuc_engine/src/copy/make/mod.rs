@@ -17,7 +17,7 @@ use super::changes::New;
 use super::content::Next;
 use super::context::{Context, Failure};
 use super::decide::clear::{Clear, Making, RemovalEvent};
-use super::decide::mode::{self, DestAcl, Origin};
+use super::decide::mode::{self, Origin};
 use super::dest::backup::BackupNumbers;
 use super::dest::{clear_dest, decide_to_clear};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
@@ -155,10 +155,7 @@ fn transfer(
     [source, dest]: [&PathOnly<'_>; 2],
     origin: Origin,
 ) -> Result<(), Failure> {
-    let acl = match origin {
-        Origin::Created => ctx.inherited_acl(entry),
-        Origin::Existing => DestAcl::Possible,
-    };
+    let acl = ctx.dest_acl(entry, origin);
     let set = attributes::transfer(&ctx.policy, source, dest, origin, acl);
     let set = set.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
     ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
