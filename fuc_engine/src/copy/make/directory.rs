@@ -16,7 +16,6 @@ use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
 use crate::copy::dest::create_directory;
 use crate::copy::diagnose;
-use crate::copy::durability::Durability;
 use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileTime, Mark, Symlinks};
 use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
@@ -339,16 +338,10 @@ pub(crate) fn finish(ctx: &Context<'_>, node: &CopyNode) {
 }
 
 /// Writes a complete directory to the disk, if the options say so.
-#[inline]
 pub(crate) fn sync(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    match &ctx.durability {
-        Some(durability) => sync_with(ctx, node, durability),
-        None => Ok(()),
-    }
-}
-
-#[cold]
-fn sync_with(ctx: &Context<'_>, node: &CopyNode, durability: &Durability) -> Result<(), Error> {
+    let Some(durability) = &ctx.durability else {
+        return Ok(());
+    };
     let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
     dest.and_then(|dest| durability.directory_complete(dest.as_fd()))
         .map_err(|errno| ctx.node_error(node, Side::Dest, Operation::Sync, errno))
