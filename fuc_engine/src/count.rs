@@ -232,7 +232,7 @@ impl Visitor for LookAhead<'_> {
                 Some(node)
             }
             _ => {
-                walk::leave(self, place.parent, worker);
+                walk::leave(place.parent, worker);
                 None
             }
         }
@@ -260,7 +260,7 @@ impl Visitor for LookAhead<'_> {
             return walk::queue(node, entry, worker);
         }
         if kind != entry.kind() {
-            match walk::reconsider(self, node, dirs.source(), entry.name, kind, worker) {
+            match walk::reconsider(node, dirs.source(), entry.name, kind, worker) {
                 Reconsidered::Process => {}
                 queued_or_left_alone => return queued_or_left_alone.visit(),
             }

@@ -263,7 +263,7 @@ impl<'a> Removal<'a> {
         if needs_room(errno) {
             let place = node.child(entry.name);
             if let Some(place) = self.waiting.add(&self.context, place, entry.kind(), errno) {
-                walk::leave(self, place.parent, worker);
+                walk::leave(place.parent, worker);
             }
             return Visit::Done;
         }
@@ -291,7 +291,7 @@ impl<'a> Removal<'a> {
         if place.parent.is_none() {
             self.context.finish_operand(place.operand);
         }
-        walk::leave(self, place.parent, worker);
+        walk::leave(place.parent, worker);
     }
 
     /// Handles an entry that is not listed as a directory, but is one.
@@ -303,7 +303,7 @@ impl<'a> Removal<'a> {
         name: &CStr,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        walk::reconsider(self, node, dir, name, FileType::Directory, worker).visit()
+        walk::reconsider(node, dir, name, FileType::Directory, worker).visit()
     }
 
     /// Removes a name that was a directory until another process replaced it.
@@ -316,7 +316,7 @@ impl<'a> Removal<'a> {
             let reconsidered = self.context.at(name, |dir, name| {
                 let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
                 let kind = sys::file_type(&stat);
-                Ok(walk::reconsider(self, parent, dir, name, kind, worker))
+                Ok(walk::reconsider(parent, dir, name, kind, worker))
             });
             match reconsidered {
                 Ok(Reconsidered::Process) => {}

@@ -28,13 +28,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Processes names that another engine has given, or copies a range that it has given.
 pub(super) fn begin<V: Visitor>(
-    visitor: &V,
     sharer: &dyn Sharer<V>,
     stolen: Box<Stolen>,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let stealing = sharer.stealing();
-    let Ok(parent) = reach_parent(visitor, sharer, &stolen) else {
+    let Ok(parent) = reach_parent(worker.job, sharer, &stolen) else {
         return put_off(sharer, stolen, worker);
     };
     let mut stolen = *stolen;
@@ -42,7 +41,7 @@ pub(super) fn begin<V: Visitor>(
         Load::Range(_) => {
             let given = sharer.copy_range(&parent, &mut stolen, worker);
             // The parent is closed before the ticket is given back.
-            release(visitor, &parent);
+            release(worker.job, &parent);
             stealing.exchange().give_back(stolen.ticket, given);
         }
         Load::Names(names) => {
@@ -55,7 +54,7 @@ pub(super) fn begin<V: Visitor>(
             for (record_type, name) in &names {
                 entries.push(Entry::of_record(name, *record_type));
             }
-            list::process_batch(visitor, parent, entries, worker);
+            list::process_batch(parent, entries, worker);
         }
     }
 }

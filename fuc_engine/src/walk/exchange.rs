@@ -434,7 +434,6 @@ pub(super) fn attend<V: Visitor>(
 /// Goes on with what comes back from another engine. Names that a thief could not reach are processed here, and those
 /// that their home could not reach fail. In a cancelled run, both stay.
 pub(super) fn take_back<V: Visitor>(
-    visitor: &V,
     sharer: &dyn Sharer<V>,
     kept: Kept<V::Dir, V::Task>,
     given: Given,
@@ -447,7 +446,7 @@ pub(super) fn take_back<V: Visitor>(
     let (node, listing) = (names.parent, names.entries);
     match given {
         Given::Finished(finished) => sharer.note(&node, finished),
-        Given::NotReached if visitor.report().must_stop() => {
+        Given::NotReached if worker.job.report().must_stop() => {
             sharer.note(&node, Finished::NOT_DONE);
         }
         Given::NotReached if names.home.is_none() => {
@@ -455,7 +454,7 @@ pub(super) fn take_back<V: Visitor>(
         }
         Given::NotReached => sharer.home_not_reached(&node, &listing),
     }
-    leave(visitor, Some(node), worker);
+    leave(Some(node), worker);
 }
 
 /// Returns the directories that `place` is in, from its parent to the operand.

@@ -219,7 +219,6 @@ impl Reconsidered {
 /// because its verdict was about another type, and queues a directory.
 #[cold]
 pub(crate) fn reconsider<V: Visitor>(
-    visitor: &V,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
     name: &CStr,
@@ -227,8 +226,8 @@ pub(crate) fn reconsider<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Reconsidered {
     let entry = Entry::new(name, kind);
-    let taken = match &visitor.settings().filters {
-        Some(filters) => decide(visitor, &*filters.of(node), node, dir, entry),
+    let taken = match &worker.job.settings().filters {
+        Some(filters) => decide(worker.job, &*filters.of(node), node, dir, entry),
         None => Some(entry),
     };
     match taken {

@@ -53,57 +53,55 @@ enum Listed {
 }
 
 /// Lists `node` from the start, or puts that off if another worker is in the same zone.
-pub(super) fn begin<V: Visitor>(visitor: &V, node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
-    let zones = zones(visitor, &node);
+pub(super) fn begin<V: Visitor>(node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
+    let zones = zones(worker.job, &node);
     // Without this condition, a directory outside of all zones takes 23 more instructions. The guard's case
     // `cpz-directories` counts them.
     if zones != Zones::NONE {
         // A directory that is put off stays open.
-        if worker.should_put_off(zones) && !visitor.descriptors().are_short() {
+        if worker.should_put_off(zones) && !worker.job.descriptors().are_short() {
             return worker.push(Task::List { node }, When::PutOff);
         }
         worker.enter_zones(zones);
     }
-    list(visitor, node, None, worker);
+    list(node, None, worker);
 }
 
 /// Lists `node` from the start, or from `position`, and climbs at the end.
 pub(super) fn list<V: Visitor>(
-    visitor: &V,
     node: NodeOf<V>,
     position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let mut buffer = worker.scratch.buffer();
-    let listed = list_into(visitor, &mut buffer, &node, position, worker);
+    let listed = list_into(&mut buffer, &node, position, worker);
     worker.scratch.keep_buffer(buffer);
     match listed {
         Ok(Listed::Paused) => {}
-        Ok(Listed::ToTheEnd) => leave(visitor, Some(node), worker),
-        Err(errno) => leave_unlisted(visitor, node, errno, worker),
+        Ok(Listed::ToTheEnd) => leave(Some(node), worker),
+        Err(errno) => leave_unlisted(node, errno, worker),
     }
 }
 
 /// Lists the rest of `node`, and climbs at the end.
 pub(super) fn resume<V: Visitor>(
-    visitor: &V,
     node: NodeOf<V>,
     position: SharedFd,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match visitor.descriptors().take(position) {
-        Ok(position) => list(visitor, node, Some(position), worker),
-        Err(errno) => leave_unlisted(visitor, node, errno, worker),
+    match worker.job.descriptors().take(position) {
+        Ok(position) => list(node, Some(position), worker),
+        Err(errno) => leave_unlisted(node, errno, worker),
     }
 }
 
 fn list_into<V: Visitor>(
-    visitor: &V,
     buffer: &mut Listing,
     node: &NodeOf<V>,
     position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
+    let visitor = worker.job;
     let dirs = OpenDirs::open(visitor, node)?;
     visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
@@ -122,9 +120,9 @@ fn list_into<V: Visitor>(
         if is_wide
             && worker.has_company()
             && may_share(visitor)
-            && queue_listing(visitor, node, dir, When::Last, worker)
+            && queue_listing(node, dir, When::Last, worker)
         {
-            process(visitor, buffer, node, &dirs, worker);
+            process(buffer, node, &dirs, worker);
             break;
         }
         if is_wide && wants_entries(worker) && may_share(visitor) {
@@ -132,14 +130,14 @@ fn list_into<V: Visitor>(
             offer(batch(std::mem::replace(buffer, empty), node), worker);
             continue;
         }
-        let processed = process(visitor, buffer, node, &dirs, worker);
+        let processed = process(buffer, node, &dirs, worker);
         queued += processed.queued;
         if processed.is_interrupted && visitor.settings().is_in_order {
-            return pause_in_order(visitor, buffer, node, &dirs, dir, worker);
+            return pause_in_order(buffer, node, &dirs, dir, worker);
         }
         let is_enough = are_many_children(queued, || worker.active_workers());
         if (is_enough || processed.is_interrupted)
-            && queue_listing(visitor, node, dir, When::AfterOwn, worker)
+            && queue_listing(node, dir, When::AfterOwn, worker)
         {
             return Ok(Listed::Paused);
         }
@@ -151,7 +149,6 @@ fn list_into<V: Visitor>(
 /// kept. Reads all buffers if none can be.
 #[cold]
 fn pause_in_order<V: Visitor>(
-    visitor: &V,
     buffer: &mut Listing,
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,
@@ -159,9 +156,9 @@ fn pause_in_order<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
     while buffer.fill(dir)? {
-        filtered::retain(visitor, buffer, node, dirs.source());
+        filtered::retain(worker.job, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
-        if queue_listing(visitor, node, dir, When::AfterOwn, worker) {
+        if queue_listing(node, dir, When::AfterOwn, worker) {
             return Ok(Listed::Paused);
         }
     }
@@ -171,13 +168,12 @@ fn pause_in_order<V: Visitor>(
 /// Queues the rest of a listing: below all that the running task has queued, or last, which offers it to other workers
 /// beside the caller. Returns `false` if no descriptor can be lent to it.
 fn queue_listing<V: Visitor>(
-    visitor: &V,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
     when: When,
     worker: &mut Walker<'_, '_, V>,
 ) -> bool {
-    let descriptors = visitor.descriptors();
+    let descriptors = worker.job.descriptors();
     if !descriptors.lend(1) {
         return false;
     }
@@ -197,33 +193,32 @@ fn queue_listing<V: Visitor>(
 
 /// Processes the part of a listing that a `Batch` task holds.
 pub(super) fn process_batch<V: Visitor>(
-    visitor: &V,
     node: NodeOf<V>,
     listing: Listing,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match OpenDirs::open(visitor, &node) {
+    match OpenDirs::open(worker.job, &node) {
         Ok(dirs) => {
-            process(visitor, &listing, &node, &dirs, worker);
+            process(&listing, &node, &dirs, worker);
         }
-        Err(errno) => visitor.entries_stay(&node, Reason::NotListed(errno)),
+        Err(errno) => worker.job.entries_stay(&node, Reason::NotListed(errno)),
     }
     worker.scratch.keep_buffer(listing);
-    leave(visitor, Some(node), worker);
+    leave(Some(node), worker);
 }
 
 /// Visits the entries of `buffer`, with checkpoints between them.
 fn process<V: Visitor>(
-    visitor: &V,
     buffer: &Listing,
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Processed {
+    let visitor = worker.job;
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
-        entries = look_ahead(visitor, entries, node, dirs, worker);
-    } else if offers_half(visitor, worker) || worker.is_asked() && is_worth_sharing(&entries) {
+        entries = look_ahead(entries, node, dirs, worker);
+    } else if offers_half(worker) || worker.is_asked() && is_worth_sharing(&entries) {
         entries = share_half(entries, node, worker);
     }
     let (mut queued, mut is_interrupted) = (0, false);
@@ -233,7 +228,7 @@ fn process<V: Visitor>(
         queued += usize::from(visit != Visit::Done);
         if visit == Visit::QueuedSlow || visit == Visit::Queued && visitor.settings().is_in_order {
             visitor.report().throttle(1, 0);
-            queued += queue_rest(visitor, entries, node, worker);
+            queued += queue_rest(entries, node, worker);
             is_interrupted = true;
             break;
         }
@@ -259,8 +254,8 @@ fn process<V: Visitor>(
         if visitor.settings().is_in_order || visitor.report().is_throttled() {
             worker.scratch.note_slow(per_entry);
         }
-        let is_wanted = wants_entries(worker) || offers_half(visitor, worker);
-        if is_wanted && per_entry >= share_from(visitor, worker)
+        let is_wanted = wants_entries(worker) || offers_half(worker);
+        if is_wanted && per_entry >= share_from(worker)
             // Nothing is measured if only one worker is allowed.
             || is_asked && (per_entry >= SLOW_ENTRY || is_worth_sharing(&entries))
         {
@@ -278,7 +273,6 @@ fn process<V: Visitor>(
 /// the entries that are left to this worker.
 #[cold]
 fn look_ahead<'a, V: Visitor>(
-    visitor: &V,
     entries: Entries<'a>,
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,
@@ -289,7 +283,7 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     };
     worker.scratch.has_looked = true;
-    let settings = visitor.settings();
+    let settings = worker.job.settings();
     if !settings.may_be_slow || settings.is_alone() {
         return entries;
     }
@@ -298,7 +292,7 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     }
     worker.expect_slow_work();
-    match wants_entries(worker) && may_share(visitor) {
+    match wants_entries(worker) && may_share(worker.job) {
         true => share_half(entries, node, worker),
         false => entries,
     }
@@ -311,8 +305,8 @@ fn may_share<V: Visitor>(visitor: &V) -> bool {
 
 /// Returns the time per entry from which another worker gets half of the rest of a listing. The tuning is known if a
 /// worker is idle, or if an entry took longer than the first measurement.
-fn share_from<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> Duration {
-    match visitor.settings().tuning.get() {
+fn share_from<V: Visitor>(worker: &Walker<'_, '_, V>) -> Duration {
+    match worker.job.settings().tuning.get() {
         None => Duration::MAX,
         Some(_) if worker.scratch.had_content => SHARE_CONTENT_FROM,
         Some(tuning) => tuning.share_from,
@@ -321,11 +315,11 @@ fn share_from<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> Duration {
 
 /// Returns `true` if this worker should leave half of its entries for the next one that runs out of tasks, because they
 /// may be slow, and there is nothing else to leave.
-fn offers_half<V: Visitor>(visitor: &V, worker: &Walker<'_, '_, V>) -> bool {
+fn offers_half<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
     let slowest = worker.scratch.slowest();
     !slowest.is_zero()
-        && visitor.settings().may_be_slow
-        && slowest >= share_from(visitor, worker)
+        && worker.job.settings().may_be_slow
+        && slowest >= share_from(worker)
         && worker.queued_tasks() == 0
         && worker.has_company()
 }
@@ -360,7 +354,6 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
 /// tasks queued.
 #[cold]
 fn queue_rest<V: Visitor>(
-    visitor: &V,
     entries: Entries<'_>,
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,
@@ -370,7 +363,10 @@ fn queue_rest<V: Visitor>(
         worker.push(batch(entries.to_listing(), node), When::AfterNewest);
     }
     // Within XFS, a large file is usually cloned in no time.
-    if worker.is_at_start() && !visitor.settings().is_alone() && tuning(visitor).groups.is_none() {
+    if worker.is_at_start()
+        && !worker.job.settings().is_alone()
+        && tuning(worker.job).groups.is_none()
+    {
         worker.expect_slow_work();
     }
     usize::from(has_entries)

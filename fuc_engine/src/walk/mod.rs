@@ -337,13 +337,12 @@ pub(crate) fn queue<V: Visitor>(
 
 /// Enters an entry of `node` that is visited as a directory at once, and queues its listing only.
 pub(crate) fn enter<V: Visitor>(
-    visitor: &V,
     node: &NodeOf<V>,
     entry: Entry<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
     let (place, purpose) = (node.child(entry.name), Purpose::of(entry));
-    if let Some(node) = enter_filtered(visitor, place, purpose, worker) {
+    if let Some(node) = enter_filtered(place, purpose, worker) {
         worker.push(Task::List { node }, When::Next);
     }
     Visit::Queued
@@ -353,16 +352,15 @@ pub(crate) fn enter<V: Visitor>(
 /// yet.
 #[inline]
 fn enter_filtered<V: Visitor>(
-    visitor: &V,
     place: Place<V::Dir>,
     purpose: Purpose,
     worker: &mut Walker<'_, '_, V>,
 ) -> Option<NodeOf<V>> {
-    let node = visitor.enter(place, purpose, worker)?;
-    match filtered::enter(visitor, &node) {
-        Ok(()) => visitor.await_turn(node),
+    let node = worker.job.enter(place, purpose, worker)?;
+    match filtered::enter(worker.job, &node) {
+        Ok(()) => worker.job.await_turn(node),
         Err(errno) => {
-            leave_unlisted(visitor, node, errno, worker);
+            leave_unlisted(node, errno, worker);
             None
         }
     }
@@ -375,15 +373,11 @@ fn path<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> PathBuf {
 }
 
 /// Gives up one use of `parent` and climbs. A [`Place`] in `parent` is such a use.
-pub(crate) fn leave<V: Visitor>(
-    visitor: &V,
-    parent: Option<NodeOf<V>>,
-    worker: &mut Walker<'_, '_, V>,
-) {
+pub(crate) fn leave<V: Visitor>(parent: Option<NodeOf<V>>, worker: &mut Walker<'_, '_, V>) {
     if let Some(parent) = parent {
         let finished = node::climb(parent, |node| {
-            let finished = visitor.finish(node, worker);
-            filtered::forget(visitor, node);
+            let finished = worker.job.finish(node, worker);
+            filtered::forget(worker.job, node);
             finished
         });
         if finished.is_some() {
@@ -393,19 +387,15 @@ pub(crate) fn leave<V: Visitor>(
 }
 
 /// Ends the work on a directory whose listing broke off.
-fn leave_unlisted<V: Visitor>(
-    visitor: &V,
-    node: NodeOf<V>,
-    errno: Errno,
-    worker: &mut Walker<'_, '_, V>,
-) {
-    visitor.entries_stay(&node, Reason::NotListed(errno));
-    leave(visitor, Some(node), worker);
+fn leave_unlisted<V: Visitor>(node: NodeOf<V>, errno: Errno, worker: &mut Walker<'_, '_, V>) {
+    worker.job.entries_stay(&node, Reason::NotListed(errno));
+    leave(Some(node), worker);
 }
 
 /// Frees the resources of a task, without doing its work.
 #[cold]
-fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) {
+fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
+    let visitor = worker.job;
     let node = match task {
         Task::Enter { place, .. } => place.parent,
         Task::Resume { node, position } => {
@@ -423,7 +413,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
         }
         Task::Returned { kept, given } => {
             if let Some(sharer) = visitor.sharer() {
-                exchange::take_back(visitor, sharer, *kept, given, worker);
+                exchange::take_back(sharer, *kept, given, worker);
             }
             None
         }
@@ -433,7 +423,7 @@ fn skip<V: Visitor>(visitor: &V, task: Task<V>, worker: &mut Walker<'_, '_, V>) 
     if let Some(node) = &node {
         visitor.entries_stay(node, Reason::Cancelled);
     }
-    leave(visitor, node, worker);
+    leave(node, worker);
 }
 
 impl<V: Visitor> Job for V {
@@ -456,29 +446,29 @@ impl<V: Visitor> Job for V {
 
     fn run(&self, task: Task<V>, worker: &mut Worker<'_, '_, Self>) {
         if self.report().must_stop() {
-            skip(self, task, worker);
+            skip(task, worker);
             return;
         }
         match task {
             Task::Enter { place, purpose } => {
-                if let Some(node) = enter_filtered(self, place, purpose, worker) {
-                    list::begin(self, node, worker);
+                if let Some(node) = enter_filtered(place, purpose, worker) {
+                    list::begin(node, worker);
                 }
             }
-            Task::List { node } => list::begin(self, node, worker),
+            Task::List { node } => list::begin(node, worker),
             Task::Resume { node, position } => {
-                list::resume(self, node, position, worker);
+                list::resume(node, position, worker);
                 self.descriptors().take_back(1);
             }
-            Task::Batch { node, listing } => list::process_batch(self, node, listing, worker),
+            Task::Batch { node, listing } => list::process_batch(node, listing, worker),
             Task::Stolen(stolen) => {
                 if let Some(sharer) = self.sharer() {
-                    borrowing::begin(self, sharer, stolen, worker);
+                    borrowing::begin(sharer, stolen, worker);
                 }
             }
             Task::Returned { kept, given } => {
                 if let Some(sharer) = self.sharer() {
-                    exchange::take_back(self, sharer, *kept, given, worker);
+                    exchange::take_back(sharer, *kept, given, worker);
                 }
             }
             Task::Own(task) => self.run_own(task, worker),

@@ -49,18 +49,15 @@ pub(super) fn try_queue(
     ControlFlow::Break(())
 }
 
-fn push<'a>(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+fn push(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     if let Some(file) = file {
         worker.push(Task::Own(CopyTask::Large(file)), When::Next);
     }
 }
 
 /// Copies a large file, or keeps it until another one has ended. Its dest is created, truncated or renamed only now.
-pub(super) fn copy<'a>(
-    run: &CopyRun<'a>,
-    mut file: Box<LargeFile>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    let run = worker.job;
     let ctx = &run.ctx;
     file.needs.overwrites = is_written_in_place(ctx, &file.entry);
     let free = |entry: &StoredEntry| sys::free_bytes(dest_dir(ctx, entry)?.as_fd());
@@ -78,7 +75,7 @@ pub(super) fn copy<'a>(
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
     }
-    resume(run, entry, worker, |copy| match source {
+    resume(entry, worker, |copy| match source {
         Some(source) => copy_content(copy, take(ctx, copy.entry, source)?).map(drop),
         None => match copy.look()? {
             ControlFlow::Continue(source) => copy.decide(&source).map(drop),
@@ -171,20 +168,15 @@ fn copy_together(
 }
 
 /// Copies a part of a file of this engine.
-pub(super) fn copy_part<'a>(
-    run: &CopyRun<'a>,
-    part: FilePart,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    let last = part.copy(&run.ctx, worker, |worker, half| {
+pub(super) fn copy_part(part: FilePart, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    let last = part.copy(&worker.job.ctx, worker, |worker, half| {
         walk::offer(Task::Own(CopyTask::Part(half)), worker);
     });
-    finish(run, last, worker);
+    finish(last, worker);
 }
 
 /// Copies a part of a file of another engine. The ticket is that of the content that was not given away.
 pub(super) fn copy_stolen<'a>(
-    run: &CopyRun<'a>,
     parent: &CopyNode,
     stolen: &mut Stolen,
     worker: &mut Walker<'_, '_, CopyRun<'a>>,
@@ -200,21 +192,26 @@ pub(super) fn copy_stolen<'a>(
         walk::offer(Task::Stolen(stolen), worker);
     };
     let mut content = stolen.ticket.content();
-    let given =
-        divided::copy_for_another_engine(&run.ctx, parent, range, &mut content, worker, give);
+    let given = divided::copy_for_another_engine(
+        &worker.job.ctx,
+        parent,
+        range,
+        &mut content,
+        worker,
+        give,
+    );
     stolen.ticket.end = content.end;
     given
 }
 
 /// Goes on with a part that comes back from another engine.
-pub(super) fn take_back<'a>(
-    run: &CopyRun<'a>,
+pub(super) fn take_back(
     mut part: FilePart,
     given: Given,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+    worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) {
     match given {
-        Given::Finished(Finished { kept: false, .. }) => finish(run, part.done(), worker),
+        Given::Finished(Finished { kept: false, .. }) => finish(part.done(), worker),
         Given::Finished(_) | Given::NotReached => {
             part.stays = true;
             worker.push(Task::Own(CopyTask::Part(part)), When::Next);
@@ -223,11 +220,8 @@ pub(super) fn take_back<'a>(
 }
 
 /// Completes a file of which no other part is left.
-fn finish<'a>(
-    run: &CopyRun<'a>,
-    file: Option<DividedFile>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    let run = worker.job;
     let Some(DividedFile {
         entry,
         source,
@@ -239,7 +233,7 @@ fn finish<'a>(
     };
     let needs = Needs::of(&source.stat);
     let operand = entry.node.is_none().then_some(entry.operand);
-    with_entry(run, entry, worker, |copy| {
+    with_entry(entry, worker, |copy| {
         let source = take(&run.ctx, copy.entry, source)?;
         let filled = dest.finish(&run.ctx, copy.entry, &source);
         let written = None;

@@ -102,7 +102,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             return Ok(ControlFlow::Continue(source));
         }
         let (dir, name) = (entry.source_dir, entry.source_name);
-        match walk::reconsider(run, node, dir, name, kind, self.worker) {
+        match walk::reconsider(node, dir, name, kind, self.worker) {
             Reconsidered::Process => Ok(ControlFlow::Continue(source)),
             Reconsidered::Queued => Ok(ControlFlow::Break(Processed::Queued)),
             Reconsidered::LeftAlone if matches!(entry.dest_state, DestState::Unchecked) => {

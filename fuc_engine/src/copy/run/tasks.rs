@@ -74,23 +74,19 @@ impl Operands {
 /// If a source contains the target, its listing would include the copies of other operands. So
 /// it waits for the operands before it, and the operands after it wait for it. An operand whose dest is a
 /// dangling link waits for those before it, too.
-pub(super) fn begin_operands<'a>(
-    run: &CopyRun<'a>,
-    operands: Operands,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    let left = worker.in_order(|worker| begin_portion(run, &operands, worker));
+pub(super) fn begin_operands(operands: Operands, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    let left = worker.in_order(|worker| begin_portion(&operands, worker));
     if let Some((operands, when)) = left {
         worker.push(Task::Own(CopyTask::Operands(operands)), when);
     }
 }
 
 /// Begins some operands. Returns those that are left, and when they may be begun.
-fn begin_portion<'a>(
-    run: &CopyRun<'a>,
+fn begin_portion(
     operands: &Operands,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+    worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) -> Option<(Operands, When)> {
+    let run = worker.job;
     let ctx = &run.ctx;
     let (portion, rest) = operand::portion(operands.range.clone());
     let when_done = |first| Some((Operands::alone(first..operands.range.end), When::Done));
@@ -208,14 +204,10 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Proc
 
 /// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
 /// no copy to link to.
-pub(super) fn copy_waiter<'a>(
-    run: &CopyRun<'a>,
-    waiter: StoredEntry,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
-    resume(run, waiter, worker, |copy| {
+pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    resume(waiter, worker, |copy| {
         let was_left = matches!(copy.entry.dest_state, DestState::Unchecked);
-        match was_left && run.ctx.has_rules(copy.entry) {
+        match was_left && copy.run.ctx.has_rules(copy.entry) {
             true => copy.by_rules().map(drop),
             false => copy.look_and_make().map(drop),
         }
@@ -235,21 +227,20 @@ pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<Fi
 
 /// Copies a source that was queued as a directory, but is of another type.
 #[cold]
-pub(super) fn copy_of_other_type<'a>(
-    run: &CopyRun<'a>,
+pub(super) fn copy_of_other_type(
     place: Place<CopyDir>,
     kind: FileType,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
+    worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) {
     let stored = StoredEntry::of_place(place, kind);
-    resume(run, stored, worker, |copy| {
+    resume(stored, worker, |copy| {
         let Entry {
             source_dir: dir,
             source_name: name,
             node,
             ..
         } = *copy.entry;
-        let reconsider = |node| walk::reconsider(run, node, dir, name, kind, copy.worker);
+        let reconsider = |node| walk::reconsider(node, dir, name, kind, copy.worker);
         match node.map(reconsider) {
             Some(Reconsidered::Process) => copy.listed(kind).map(drop),
             _ => Ok(()),
@@ -260,14 +251,14 @@ pub(super) fn copy_of_other_type<'a>(
 /// Opens the directories of a stored entry, and processes it by `process`. Reports its failure. If the
 /// run was cancelled, only restores its backup.
 pub(super) fn resume<'a, 's, 'e>(
-    run: &CopyRun<'a>,
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
-    with_entry(run, stored, worker, |copy| {
-        if run.ctx.report.must_stop() {
-            backup::restore(&run.ctx, copy.entry);
+    with_entry(stored, worker, |copy| {
+        let ctx = &copy.run.ctx;
+        if ctx.report.must_stop() {
+            backup::restore(ctx, copy.entry);
             return Ok(());
         }
         process(copy)
@@ -276,11 +267,11 @@ pub(super) fn resume<'a, 's, 'e>(
 
 /// Does the same as [`resume`], and calls `process` even if the run was cancelled.
 pub(super) fn with_entry<'a, 's, 'e>(
-    run: &CopyRun<'a>,
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
+    let run = worker.job;
     let ctx = &run.ctx;
     let (node, listed) = (stored.node.as_ref(), stored.listed());
     let reached = ctx.with_entry(node, stored.operand, listed, |entry| {
@@ -302,5 +293,5 @@ pub(super) fn with_entry<'a, 's, 'e>(
             backup::restore_in(ctx, &entry, dir);
         }
     }
-    walk::leave(run, stored.node, worker);
+    walk::leave(stored.node, worker);
 }

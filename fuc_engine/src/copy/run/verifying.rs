@@ -86,14 +86,14 @@ fn add_file(copy: &mut EntryCopy<'_, '_, '_, '_>, bytes: u64) {
     }
     if let Some(files) = complete {
         write_to_disk(run, &files);
-        compare_all(run, files, copy.worker);
+        compare_all(files, copy.worker);
     }
 }
 
 /// Queues the comparisons of the last batch, a part for each task.
-pub(super) fn queue_rest<'a>(run: &CopyRun<'a>, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
-    let mut rest = std::mem::take(&mut *lock(&run.unverified.0)).files;
-    write_to_disk(run, &rest);
+pub(super) fn queue_rest(worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    let mut rest = std::mem::take(&mut *lock(&worker.job.unverified.0)).files;
+    write_to_disk(worker.job, &rest);
     while !rest.is_empty() {
         let part = rest.split_off(rest.len().saturating_sub(SHARE));
         worker.push(Task::Own(CopyTask::Verify(part)), When::Next);
@@ -121,13 +121,9 @@ fn write_to_disk(run: &CopyRun<'_>, files: &[StoredEntry]) {
 }
 
 /// Compares files with their sources, and reports those that differ.
-pub(super) fn compare_all<'a>(
-    run: &CopyRun<'a>,
-    files: Vec<StoredEntry>,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) {
+pub(super) fn compare_all(files: Vec<StoredEntry>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     for file in files {
-        resume(run, file, worker, compare);
+        resume(file, worker, compare);
     }
 }
 

@@ -130,12 +130,12 @@ impl Visitor for CopyRun<'_> {
                     return Some(node);
                 }
                 node.state.note_incomplete();
-                walk::leave(self, Some(node), worker);
+                walk::leave(Some(node), worker);
                 None
             }
             Err((place, error)) => {
                 if let Some(kind) = tasks::other_type(ctx, &place) {
-                    tasks::copy_of_other_type(self, place, kind, worker);
+                    tasks::copy_of_other_type(place, kind, worker);
                     return None;
                 }
                 if let Some(error) = error {
@@ -147,7 +147,7 @@ impl Visitor for CopyRun<'_> {
                 if place.parent.is_none() {
                     ctx.finish_operand(place.operand);
                 }
-                walk::leave(self, place.parent, worker);
+                walk::leave(place.parent, worker);
                 None
             }
         }
@@ -166,7 +166,7 @@ impl Visitor for CopyRun<'_> {
     ) -> Visit {
         if listed.kind() == FileType::Directory {
             return match worker.queued_tasks() >= MANY && enters_early(self) {
-                true => walk::enter(self, node, listed, worker),
+                true => walk::enter(node, listed, worker),
                 false => walk::queue(node, listed, worker),
             };
         }
@@ -224,12 +224,12 @@ impl Visitor for CopyRun<'_> {
 
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
-            CopyTask::Operands(operands) => tasks::begin_operands(self, operands, worker),
-            CopyTask::Large(file) => large::copy(self, file, worker),
-            CopyTask::Part(part) => large::copy_part(self, part, worker),
-            CopyTask::Waiter(waiter) => tasks::copy_waiter(self, waiter, worker),
-            CopyTask::Verify(files) => verifying::compare_all(self, files, worker),
-            CopyTask::VerifyRest => verifying::queue_rest(self, worker),
+            CopyTask::Operands(operands) => tasks::begin_operands(operands, worker),
+            CopyTask::Large(file) => large::copy(file, worker),
+            CopyTask::Part(part) => large::copy_part(part, worker),
+            CopyTask::Waiter(waiter) => tasks::copy_waiter(waiter, worker),
+            CopyTask::Verify(files) => verifying::compare_all(files, worker),
+            CopyTask::VerifyRest => verifying::queue_rest(worker),
         }
     }
 
@@ -314,7 +314,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
 
     fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
         match task {
-            CopyTask::Part(part) => large::take_back(self, part, given, worker),
+            CopyTask::Part(part) => large::take_back(part, given, worker),
             task => worker.push(Task::Own(task), When::Next),
         }
     }
@@ -325,7 +325,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         stolen: &mut Stolen,
         worker: &mut Walker<'_, '_, CopyRun<'a>>,
     ) -> Given {
-        large::copy_stolen(self, parent, stolen, worker)
+        large::copy_stolen(parent, stolen, worker)
     }
 
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
