@@ -89,7 +89,7 @@ pub(crate) fn count(
         survey,
     };
     let operands = 0..look_ahead.operands.len() as u32;
-    walk::run(&look_ahead, None, iter::once(operands));
+    walk::run(&look_ahead, iter::once(operands));
     let seen = lock(&look_ahead.seen).len();
     seen < MOST_REMEMBERED && !look_ahead.report.summary().cancelled
 }

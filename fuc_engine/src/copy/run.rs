@@ -52,7 +52,7 @@ use crate::operand;
 use crate::report::Report;
 use crate::sync::lock;
 use crate::sys::{self, Identity, PrivateTables, Stat};
-use crate::walk::{self, Settings, Sharer, Stealing, Walker};
+use crate::walk::{self, Settings, Stealing, Walker};
 
 mod durable;
 mod large;
@@ -106,6 +106,8 @@ struct EntryCopy<'c, 's, 'e, 'a> {
 impl<'a> CopyRun<'a> {
     pub(super) fn new(op: &'a CopyOp<'a>, dest: &'a Dest, observer: &'a dyn Observer) -> Self {
         let policy = Policy::new(op);
+        let sharing = op.setup.sharing;
+        let stealing = sharing.map(|sharing| Stealing::new(sharing, op.execution));
         Self {
             ctx: Context {
                 settings: Settings {
@@ -144,7 +146,7 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            stealing: op.setup.sharing.map(Stealing::new),
+            stealing,
         }
     }
 
@@ -187,8 +189,7 @@ impl<'a> CopyRun<'a> {
             false => runs,
         };
         let operands = runs.into_iter().map(tasks::Operands::alone);
-        let sharer = self.stealing.as_ref().map(|_| &*self as &dyn Sharer<Self>);
-        walk::run(self, sharer, operands.map(CopyTask::Operands));
+        walk::run(self, operands.map(CopyTask::Operands));
         mirror::finish(&self.ctx, |node| directory::finish(&self.ctx, node));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::finish(&self.ctx, made);

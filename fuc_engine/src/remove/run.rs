@@ -29,7 +29,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Entry, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Sharer, Stealing, Task, Visit, Walker,
+    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Stealing, Task, Visit, Walker,
 };
 
 mod visitor;
@@ -71,6 +71,7 @@ impl<'a> Removal<'a> {
             Ask::IfWriteProtected => is_alone,
             Ask::Always => true,
         };
+        let sharing = op.setup.sharing;
         Self {
             context: RemoveContext::new(op, operands, remover, report),
             settings: Settings {
@@ -78,8 +79,8 @@ impl<'a> Removal<'a> {
                 may_be_slow: true,
                 ..Settings::new(op.threads, op.setup.filter.clone())
             },
-            waiting: WaitingList::new(op.setup.sharing.is_some()),
-            stealing: op.setup.sharing.map(Stealing::new),
+            waiting: WaitingList::new(sharing.is_some()),
+            stealing: sharing.map(|sharing| Stealing::new(sharing, op.execution)),
         }
     }
 
@@ -90,8 +91,7 @@ impl<'a> Removal<'a> {
         let waiting = iter::from_fn(|| self.waiting.take());
         let tasks = operands.map(RemoveTask::Operands);
         let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
-        let shared = self.stealing.as_ref();
-        walk::run(&self, shared.map(|_| &self as &dyn Sharer<Self>), tasks);
+        walk::run(&self, tasks);
         self.context.failures.report_rest(&self.context.report);
         self.context.report
     }

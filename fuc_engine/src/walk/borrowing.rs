@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::exchange::{Loan, Sharer, above};
+use super::exchange::{Loan, above, stealing};
 use super::{NodeOf, Task, Visitor, Walker, filtered, list};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
@@ -27,21 +27,18 @@ const LONGEST_CACHED: Duration = Duration::from_secs(65);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Processes names that another engine has given, or copies a range that it has given.
-pub(super) fn begin<V: Visitor>(
-    sharer: &dyn Sharer<V>,
-    stolen: Box<Stolen>,
-    worker: &mut Walker<'_, '_, V>,
-) {
-    let stealing = sharer.stealing();
-    let Ok(parent) = reach_parent(worker.job, sharer, &stolen) else {
-        return put_off(sharer, stolen, worker);
+pub(super) fn begin<V: Visitor>(stolen: Box<Stolen>, worker: &mut Walker<'_, '_, V>) {
+    let visitor = worker.job;
+    let stealing = stealing(visitor);
+    let Ok(parent) = reach_parent(visitor, &stolen) else {
+        return put_off(stolen, worker);
     };
     let mut stolen = *stolen;
     match stolen.load {
         Load::Range(_) => {
-            let given = sharer.copy_range(&parent, &mut stolen, worker);
+            let given = visitor.copy_range(&parent, &mut stolen, worker);
             // The parent is closed before the ticket is given back.
-            release(worker.job, &parent);
+            release(visitor, &parent);
             stealing.exchange().give_back(stolen.ticket, given);
         }
         Load::Names(names) => {
@@ -62,15 +59,12 @@ pub(super) fn begin<V: Visitor>(
 /// Tries later to reach the parent of stolen entries, or gives them back. The other engine can go on with them, unless
 /// this one is their home, and has cached what the names on the way to the parent stood for earlier.
 #[cold]
-fn put_off<V: Visitor>(
-    sharer: &dyn Sharer<V>,
-    mut stolen: Box<Stolen>,
-    worker: &mut Walker<'_, '_, V>,
-) {
+fn put_off<V: Visitor>(mut stolen: Box<Stolen>, worker: &mut Walker<'_, '_, V>) {
+    let visitor = worker.job;
     let now = Instant::now();
     if stolen.is_for_home && stolen.last_try.is_none() {
         let is_cached = V::Dir::SIDES.iter().any(|&side| {
-            let first = sharer.open_first(&stolen, side);
+            let first = visitor.reach_first(&stolen, side);
             first.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Server)
         });
         stolen.last_try = is_cached.then_some(now + LONGEST_CACHED);
@@ -80,19 +74,15 @@ fn put_off<V: Visitor>(
         thread::sleep(PAUSE);
         worker.push(Task::Stolen(stolen), When::Idle);
     } else {
-        let exchange = sharer.stealing().exchange();
+        let exchange = stealing(visitor).exchange();
         exchange.give_back(stolen.ticket, Given::NotReached);
     }
 }
 
 /// Opens the parent of stolen entries, and makes borrowed nodes of it and of each directory above.
-fn reach_parent<V: Visitor>(
-    visitor: &V,
-    sharer: &dyn Sharer<V>,
-    stolen: &Stolen,
-) -> Result<NodeOf<V>, Errno> {
+fn reach_parent<V: Visitor>(visitor: &V, stolen: &Stolen) -> Result<NodeOf<V>, Errno> {
     let operand = stolen.operand;
-    if operand as usize >= sharer.operands() {
+    if operand as usize >= visitor.operands() {
         return Err(Errno::NOENT);
     }
     let path = operand::to_c(visitor.operand_path(operand))?;
@@ -103,20 +93,21 @@ fn reach_parent<V: Visitor>(
             name: name.into(),
             operand,
         };
-        sharer.borrow(place, stolen.inheritance)
+        let borrowed = visitor.borrow(place, stolen.inheritance);
+        borrowed.ok_or(Errno::NOENT)
     };
-    let mut parent = borrow(None, &path);
+    let mut parent = borrow(None, &path)?;
     let mut levels = vec![NodeOf::<V>::clone(&parent)];
     for name in &stolen.path {
-        parent = borrow(Some(parent), name);
+        parent = borrow(Some(parent), name)?;
         levels.push(NodeOf::<V>::clone(&parent));
     }
     for &side in V::Dir::SIDES {
-        let reached = reach_side(visitor, sharer, stolen, &levels, side);
+        let reached = reach_side(visitor, stolen, &levels, side);
         reached.inspect_err(|_| release(visitor, &parent))?;
     }
     if let Load::Names(_) = stolen.load {
-        sharer.reached(&levels[0]);
+        visitor.reached(&levels[0]);
     }
     Ok(parent)
 }
@@ -124,7 +115,6 @@ fn reach_parent<V: Visitor>(
 /// Opens one side of each of `levels`, and checks that the last one is the parent of the stolen entries.
 fn reach_side<V: Visitor>(
     visitor: &V,
-    sharer: &dyn Sharer<V>,
     stolen: &Stolen,
     levels: &[NodeOf<V>],
     side: Side,
@@ -134,13 +124,13 @@ fn reach_side<V: Visitor>(
     let mut dir = None;
     for (index, node) in levels.iter().enumerate() {
         let opened = descriptors.making_room(|| match &dir {
-            None => sharer.open_first(stolen, side),
-            Some(above) => sharer.open_below(AsFd::as_fd(above), &node.place.name, side),
+            None => visitor.reach_first(stolen, side),
+            Some(above) => visitor.reach_below(AsFd::as_fd(above), &node.place.name, side),
         })?;
         if side == Side::Source && has_names {
             filtered::enter_open(visitor, node, opened.as_fd());
         }
-        if index + 1 < levels.len() && sharer.needs_identity(node) {
+        if index + 1 < levels.len() && visitor.needs_identity(node) {
             let found = sys::stat_directory(opened.as_fd())?;
             node.dir.slot(side).record(found.identity);
         }
@@ -168,12 +158,11 @@ fn release<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
 /// Finishes a borrowed directory: gives the entries in it back to their engine. The climb ends.
 pub(crate) fn give_back<V: Visitor>(
     visitor: &V,
-    sharer: &dyn Sharer<V>,
     node: &NodeOf<V>,
     finished: Finished,
 ) -> ControlFlow<()> {
     release(visitor, node);
     let given = Given::Finished(finished);
-    sharer.stealing().give_back_all_in(node, given);
+    stealing(visitor).give_back_all_in(node, given);
     ControlFlow::Break(())
 }

@@ -13,25 +13,24 @@
 //!
 //! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
-use std::ffi::CStr;
 use std::iter;
 use std::ops::Range;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
-use rustix::io::Errno;
 
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
     Exchange, FileRange, Finished, Given, Incoming, Load, Name, ParentId, Part, Sharing, Stolen,
     Ticket,
 };
+use crate::execution::Execution;
 use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
 use crate::sync::lock;
-use crate::sys::{self, Entry, Fd, Listing};
+use crate::sys::{self, Entry, Listing};
 
 /// A directory with more levels above it stays with its engine, because a thief opens each of them.
 ///
@@ -41,53 +40,6 @@ const MOST_LEVELS: usize = 256;
 
 /// Names for a home are sent when they take so many bytes: about 200 names.
 const MOST_WAITING_BYTES: usize = 8 << 10;
-
-/// The part of the work on entries of other engines that a removal or a copy defines.
-pub(crate) trait Sharer<V: Visitor>: Sync {
-    fn stealing(&self) -> &Stealing<'_, V::Dir, V::Task>;
-
-    /// Returns the number of operands.
-    fn operands(&self) -> usize;
-
-    /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
-    /// begun, or the directory that it is in.
-    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno>;
-
-    /// Opens a directory in `dir` in the same way as when another engine entered it.
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno>;
-
-    /// Makes a node of a directory that belongs to another engine, for which that engine has returned
-    /// [`inheritance`](Dir::inheritance). [`Visitor::finish`] must [give it back](super::give_back).
-    fn borrow(&self, place: Place<V::Dir>, inheritance: u8) -> NodeOf<V>;
-
-    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
-    fn needs_identity(&self, above: &NodeOf<V>) -> bool;
-
-    /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
-    fn reached(&self, _top: &NodeOf<V>) {}
-
-    /// Notes what another engine has done below `node`.
-    fn note(&self, node: &NodeOf<V>, finished: Finished);
-
-    /// Goes on with a task of the visitor, which copies a range that comes back from another engine.
-    fn own_returned(&self, task: V::Task, _given: Given, worker: &mut Walker<'_, '_, V>) {
-        worker.push(Task::Own(task), When::Next);
-    }
-
-    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
-    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
-    fn copy_range(
-        &self,
-        _parent: &NodeOf<V>,
-        _stolen: &mut Stolen,
-        _worker: &mut Walker<'_, '_, V>,
-    ) -> Given {
-        Given::NotReached
-    }
-
-    /// Reports entries of `node` that were not processed, because their home could not reach the directory.
-    fn home_not_reached(&self, _node: &NodeOf<V>, _names: &Listing) {}
-}
 
 /// Entries of one directory that are given to one engine.
 pub(crate) struct Names<D: Dir> {
@@ -149,6 +101,7 @@ pub(crate) enum Kept<D: Dir, T> {
 pub(crate) struct Stealing<'a, D: Dir, T> {
     exchange: &'a dyn Exchange,
     part: Part,
+    execution: Execution,
     away: Mutex<Away<D, T>>,
     /// The loan in each borrowed parent, by the address of its node.
     borrowed: Mutex<HashMap<usize, Loan>>,
@@ -169,10 +122,11 @@ struct Away<D: Dir, T> {
 }
 
 impl<'a, D: Dir, T> Stealing<'a, D, T> {
-    pub(crate) fn new(sharing: Sharing<'a>) -> Self {
+    pub(crate) fn new(Sharing { exchange, part }: Sharing<'a>, execution: Execution) -> Self {
         Self {
-            exchange: sharing.exchange,
-            part: sharing.part,
+            exchange,
+            part,
+            execution,
             away: Mutex::new(Away {
                 next_ticket: 0,
                 kept: HashMap::default(),
@@ -183,6 +137,18 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
 
     pub(crate) fn part(&self) -> Part {
         self.part
+    }
+
+    /// Returns `true` if this engine gives work to others. In a dry run the leader plans all changes, because no other
+    /// engine could see them.
+    pub(super) fn gives(&self) -> bool {
+        self.execution == Execution::Real
+    }
+
+    /// Returns the engine that is the home of the files with this inode number, if that is another engine.
+    pub(crate) fn other_home(&self, inode: u64) -> Option<u32> {
+        let home = self.exchange.home(inode);
+        (self.gives() && home != self.exchange.engine()).then_some(home)
     }
 
     /// Notes which entries of a borrowed parent another engine has given.
@@ -204,7 +170,7 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         }
     }
 
-    pub(crate) fn exchange(&self) -> &dyn Exchange {
+    pub(super) fn exchange(&self) -> &dyn Exchange {
         self.exchange
     }
 
@@ -360,9 +326,13 @@ fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purp
     node::climb(parent, |_| unreachable!("BUG: the names are a user"));
 }
 
+/// Returns the work that the engines share, after some of it has changed hands.
+pub(super) fn stealing<V: Visitor>(visitor: &V) -> &Stealing<'_, V::Dir, V::Task> {
+    visitor.stealing().expect("BUG: nothing is shared")
+}
+
 /// Gives an entry of `node` to its home, at the latest when the task ends.
 pub(crate) fn entrust<V: Visitor>(
-    sharer: &dyn Sharer<V>,
     node: &NodeOf<V>,
     entry: Entry<'_>,
     home: u32,
@@ -378,20 +348,20 @@ pub(crate) fn entrust<V: Visitor>(
     waiting[index].entries.push(entry);
     if waiting[index].entries.bytes() >= MOST_WAITING_BYTES {
         let full = waiting.swap_remove(index);
-        send(sharer, full, worker);
+        send(full, worker);
     }
 }
 
 /// Gives the entries to their homes that the task has found.
 #[cold]
-pub(super) fn send_rest<V: Visitor>(sharer: &dyn Sharer<V>, worker: &mut Walker<'_, '_, V>) {
+pub(super) fn send_rest<V: Visitor>(worker: &mut Walker<'_, '_, V>) {
     while let Some(names) = worker.scratch.entrusted.pop() {
-        send(sharer, names, worker);
+        send(names, worker);
     }
 }
 
-fn send<V: Visitor>(sharer: &dyn Sharer<V>, names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
-    let stealing = sharer.stealing();
+fn send<V: Visitor>(names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
+    let stealing = stealing(worker.job);
     let Some(home) = names.home else {
         unreachable!("BUG: names without a home were entrusted");
     };
@@ -434,25 +404,25 @@ pub(super) fn attend<V: Visitor>(
 /// Goes on with what comes back from another engine. Names that a thief could not reach are processed here, and those
 /// that their home could not reach fail. In a cancelled run, both stay.
 pub(super) fn take_back<V: Visitor>(
-    sharer: &dyn Sharer<V>,
     kept: Kept<V::Dir, V::Task>,
     given: Given,
     worker: &mut Walker<'_, '_, V>,
 ) {
+    let visitor = worker.job;
     let names = match kept {
         Kept::Names(names) => names,
-        Kept::Range { task, .. } => return sharer.own_returned(task, given, worker),
+        Kept::Range { task, .. } => return visitor.own_returned(task, given, worker),
     };
     let (node, listing) = (names.parent, names.entries);
     match given {
-        Given::Finished(finished) => sharer.note(&node, finished),
-        Given::NotReached if worker.job.report().must_stop() => {
-            sharer.note(&node, Finished::NOT_DONE);
+        Given::Finished(finished) => visitor.note(&node, finished),
+        Given::NotReached if visitor.report().must_stop() => {
+            visitor.note(&node, Finished::NOT_DONE);
         }
         Given::NotReached if names.home.is_none() => {
             return worker.push(Task::Batch { node, listing }, When::Next);
         }
-        Given::NotReached => sharer.home_not_reached(&node, &listing),
+        Given::NotReached => visitor.home_not_reached(&node, &listing),
     }
     leave(Some(node), worker);
 }

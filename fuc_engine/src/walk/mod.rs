@@ -33,7 +33,9 @@
 //! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,13 +47,13 @@ use crate::distribute::{Exchange, Finished, Given, Part, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
-use crate::sys::{self, Entry, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
+use crate::sys::{self, Entry, Fd, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
 use exchange::{Kept, Names};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{OwnRange, OwnTask, Sharer, Stealing, entrust};
+pub(crate) use exchange::{OwnRange, OwnTask, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
 pub(crate) use list::offer;
 pub(crate) use open_dirs::OpenDirs;
@@ -132,10 +134,63 @@ pub(crate) trait Visitor: Sync + Sized {
         table.keep()
     }
 
-    /// Returns the means to share the work with other engines, if there are any.
-    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
+    /// Returns the work that is shared with other engines, if there are any. Without them, nothing below is called.
+    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir, Self::Task>> {
         None
     }
+
+    /// Returns how many operands have entries that other engines may give.
+    fn operands(&self) -> usize {
+        0
+    }
+
+    /// Makes a node of a directory that belongs to another engine, for which that engine has returned
+    /// [`inheritance`](Dir::inheritance). [`finish`](Self::finish) must [give it back](give_back). Returns `None` if
+    /// nothing is shared.
+    fn borrow(&self, _place: Place<Self::Dir>, _inheritance: u8) -> Option<NodeOf<Self>> {
+        None
+    }
+
+    /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
+    /// begun, or the directory that it is in.
+    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
+        self.roots().open_operand(stolen.operand, side)
+    }
+
+    /// Opens a directory in `dir` in the same way as when another engine entered it.
+    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
+        self.roots().open_below(dir, name, side)
+    }
+
+    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
+    fn needs_identity(&self, _above: &NodeOf<Self>) -> bool {
+        false
+    }
+
+    /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
+    fn reached(&self, _top: &NodeOf<Self>) {}
+
+    /// Notes what another engine has done below `node`.
+    fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
+
+    /// Goes on with one of the visitor's own tasks, which copies a range that comes back from another engine.
+    fn own_returned(&self, task: Self::Task, _given: Given, worker: &mut Walker<'_, '_, Self>) {
+        worker.push(Task::Own(task), When::Next);
+    }
+
+    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
+    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
+    fn copy_range(
+        &self,
+        _parent: &NodeOf<Self>,
+        _stolen: &mut Stolen,
+        _worker: &mut Walker<'_, '_, Self>,
+    ) -> Given {
+        Given::NotReached
+    }
+
+    /// Reports entries of `node` that were not processed, because their home could not reach the directory.
+    fn home_not_reached(&self, _node: &NodeOf<Self>, _names: &Listing) {}
 }
 
 /// The reason why entries of a directory are not visited.
@@ -282,15 +337,11 @@ impl<V: Visitor> Scratch<V> {
     }
 }
 
-/// Runs tasks of the visitor, one after the other, with everything that they queue. If there is a sharer, takes part
-/// in the work of all engines. An engine that assists does not begin the tasks, because the leader does.
-pub(crate) fn run<V: Visitor>(
-    visitor: &V,
-    sharer: Option<&dyn Sharer<V>>,
-    tasks: impl IntoIterator<Item = V::Task>,
-) {
+/// Runs tasks of the visitor, one after the other, with everything that they queue. If other engines share the work,
+/// takes part in the work of all. An engine that assists does not begin the tasks, because the leader does.
+pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Task>) {
     let _end_run = EndRun;
-    let stealing = sharer.map(Sharer::stealing);
+    let stealing = visitor.stealing();
     let attend = stealing
         .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
     sched::scope(visitor, attend, |worker| {
@@ -405,18 +456,13 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
         Task::Stolen(stolen) => {
-            if let Some(sharer) = visitor.sharer() {
-                let given = Given::Finished(Finished::NOT_DONE);
-                sharer.stealing().exchange().give_back(stolen.ticket, given);
-            }
+            let given = Given::Finished(Finished::NOT_DONE);
+            exchange::stealing(visitor)
+                .exchange()
+                .give_back(stolen.ticket, given);
             None
         }
-        Task::Returned { kept, given } => {
-            if let Some(sharer) = visitor.sharer() {
-                exchange::take_back(sharer, *kept, given, worker);
-            }
-            None
-        }
+        Task::Returned { kept, given } => return exchange::take_back(*kept, given, worker),
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
     };
@@ -461,23 +507,13 @@ impl<V: Visitor> Job for V {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
-            Task::Stolen(stolen) => {
-                if let Some(sharer) = self.sharer() {
-                    borrowing::begin(sharer, stolen, worker);
-                }
-            }
-            Task::Returned { kept, given } => {
-                if let Some(sharer) = self.sharer() {
-                    exchange::take_back(sharer, *kept, given, worker);
-                }
-            }
+            Task::Stolen(stolen) => borrowing::begin(stolen, worker),
+            Task::Returned { kept, given } => exchange::take_back(*kept, given, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         worker.leave_zones();
-        if !worker.scratch.entrusted.is_empty()
-            && let Some(sharer) = self.sharer()
-        {
-            exchange::send_rest(sharer, worker);
+        if !worker.scratch.entrusted.is_empty() {
+            exchange::send_rest(worker);
         }
         self.report().publish(&mut worker.scratch.tally);
     }
@@ -528,7 +564,7 @@ impl<V: Visitor> Job for V {
     }
 
     fn thieves(&self) -> Option<&dyn Thieves<Task<V>>> {
-        let sharer = self.sharer()?;
-        Some(sharer.stealing())
+        let stealing = self.stealing()?;
+        stealing.gives().then_some(stealing)
     }
 }

@@ -20,7 +20,7 @@ use crate::observer::{BYTES_PER_WORK, Mechanism};
 use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat};
-use crate::walk::{self, Sharer, Task, Visitor};
+use crate::walk::{self, Task};
 
 /// The state of an entry whose dest is as new as its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,13 +138,9 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Returns the engine that is the home of a source, if the source may have other names and its home is another
     /// engine.
     pub(super) fn other_home(&self, source: &Stat) -> Option<u32> {
-        let sharer = self.run.sharer()?;
-        if !self.run.ctx.policy.has_other_names(self.entry, source) {
-            return None;
-        }
-        let exchange = sharer.stealing().exchange();
-        let home = exchange.home(source.st_ino);
-        (home != exchange.engine()).then_some(home)
+        let stealing = self.run.stealing.as_ref()?;
+        let may_have = self.run.ctx.policy.has_other_names(self.entry, source);
+        may_have.then(|| stealing.other_home(source.st_ino))?
     }
 
     /// Gives an entry to its home, before anything is done about its dest.
@@ -158,12 +154,13 @@ impl EntryCopy<'_, '_, '_, '_> {
         let Some(node) = entry.node else {
             return Err(run.ctx.refused(entry, Refusal::HomeNotReached));
         };
-        let is_home = run.stealing().is_home_of(node);
+        let stealing = run.stealing.as_ref();
+        let is_home = stealing.is_some_and(|stealing| stealing.is_home_of(node));
         if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
             return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
         }
         let listed = sys::Entry::new(entry.source_name, entry.kind);
-        walk::entrust(run, node, listed, home, self.worker);
+        walk::entrust(node, listed, home, self.worker);
         Ok(())
     }
 

@@ -28,8 +28,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reason, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
-    Walker,
+    self, OpenDirs, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -240,23 +239,20 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Returns `None` if other engines could not see the changes. Then the leader makes all of them.
-    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
-        let is_shared = self.stealing.is_some() && self.ctx.changes.are_visible();
-        is_shared.then_some(self as &dyn Sharer<Self>)
-    }
-}
-
-impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
-    fn stealing(&self) -> &Stealing<'_, CopyDir, CopyTask> {
-        self.stealing.as_ref().expect("BUG: nothing is shared")
+    fn stealing(&self) -> Option<&Stealing<'_, CopyDir, CopyTask>> {
+        self.stealing.as_ref()
     }
 
     fn operands(&self) -> usize {
         self.ctx.operands.len()
     }
 
-    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
+    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> Option<CopyNode> {
+        let mark = Mark::borrowed(inheritance);
+        Some(Node::new(place, mark, CopyDir::unknown(), None))
+    }
+
+    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
         let operand = stolen.operand;
         if side == Side::Dest && self.ctx.policy.options.parents {
             find_dest_parent(self, operand)?;
@@ -279,13 +275,9 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         )
     }
 
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
+    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
         let open = || self.ctx.open_below(dir, name, side);
         open_cached(side, open, || look_up_again(dir, name))
-    }
-
-    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
-        Node::new(place, Mark::borrowed(inheritance), CopyDir::unknown(), None)
     }
 
     /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
@@ -312,7 +304,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         }
     }
 
-    fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, CopyRun<'a>>) {
+    fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, Self>) {
         match task {
             CopyTask::Part(part) => large::take_back(part, given, worker),
             task => worker.push(Task::Own(task), When::Next),
@@ -323,7 +315,7 @@ impl<'a> Sharer<CopyRun<'a>> for CopyRun<'a> {
         &self,
         parent: &CopyNode,
         stolen: &mut Stolen,
-        worker: &mut Walker<'_, '_, CopyRun<'a>>,
+        worker: &mut Walker<'_, '_, Self>,
     ) -> Given {
         large::copy_stolen(parent, stolen, worker)
     }
@@ -378,7 +370,7 @@ fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
         kept: node.state.is_incomplete(),
         ..Finished::DONE
     };
-    walk::give_back(run, run, node, finished)
+    walk::give_back(run, node, finished)
 }
 
 /// Finds the directory that the dest of an operand is in, after the leader has made it.

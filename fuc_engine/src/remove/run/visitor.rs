@@ -1,8 +1,7 @@
 //! A removal, as the walk sees it.
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::FileType;
@@ -27,8 +26,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Entry, Fd};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reason, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
-    Walker,
+    self, OpenDirs, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 impl Visitor for Removal<'_> {
@@ -122,7 +120,7 @@ impl Visitor for Removal<'_> {
                 left_alone: state.has(LEFT_ALONE),
                 changed: state.has(SHRUNK),
             };
-            return walk::give_back(self, self, node, finished);
+            return walk::give_back(self, node, finished);
         }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(&node.place) || is_operand && state.has(STAYS) {
@@ -206,23 +204,20 @@ impl Visitor for Removal<'_> {
         });
     }
 
-    /// Returns `None` if other engines would still find what has gone. Then the leader plans the whole removal.
-    fn sharer(&self) -> Option<&dyn Sharer<Self>> {
-        let is_shared = self.stealing.is_some() && !self.context.remover.leaves_names();
-        is_shared.then_some(self as &dyn Sharer<Self>)
-    }
-}
-
-impl<'a> Sharer<Removal<'a>> for Removal<'a> {
-    fn stealing(&self) -> &Stealing<'_, RemoveDir, RemoveTask> {
-        self.stealing.as_ref().expect("BUG: nothing is shared")
+    fn stealing(&self) -> Option<&Stealing<'_, RemoveDir, RemoveTask>> {
+        self.stealing.as_ref()
     }
 
     fn operands(&self) -> usize {
         self.context.operands.len()
     }
 
-    fn open_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
+    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> Option<RemoveNode> {
+        let state = State::new(0, Consent::ToRemove, BORROWED);
+        Some(Node::new(place, state, RemoveDir::new(), None))
+    }
+
+    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
         let operand = stolen.operand;
         let dir = self.context.open_operand(operand, side)?;
         if self.context.options.one_file_system {
@@ -230,23 +225,6 @@ impl<'a> Sharer<Removal<'a>> for Removal<'a> {
             guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
         }
         Ok(dir)
-    }
-
-    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
-        self.context.open_below(dir, name, side)
-    }
-
-    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
-        Node::new(
-            place,
-            State::new(0, Consent::ToRemove, BORROWED),
-            RemoveDir::new(),
-            None,
-        )
-    }
-
-    fn needs_identity(&self, _above: &RemoveNode) -> bool {
-        false
     }
 
     fn note(&self, node: &RemoveNode, finished: Finished) {
