@@ -28,9 +28,7 @@ use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Entry, Storage, Symlinks};
-use crate::walk::{
-    self, OpenDirs, OwnTask, Purpose, Reconsidered, Settings, Stealing, Task, Visit, Walker,
-};
+use crate::walk::{self, OpenDirs, Purpose, Reconsidered, Settings, Stealing, Task, Visit, Walker};
 
 mod visitor;
 
@@ -45,8 +43,6 @@ pub(super) enum RemoveTask {
     /// Try again to remove names that wait for room.
     Waiting(Vec<Waiting>),
 }
-
-impl OwnTask<RemoveDir> for RemoveTask {}
 
 /// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
 pub(super) struct Removal<'a> {

@@ -62,22 +62,6 @@ impl<D: Dir> Names<D> {
     }
 }
 
-/// A task of a visitor.
-pub(crate) trait OwnTask<D: Dir>: Send + Sized {
-    /// Returns the range of a file that the task copies, if another engine may do that.
-    fn range(&self) -> Option<OwnRange<'_, D>> {
-        None
-    }
-
-    /// Returns a task that copies another range of the same file.
-    fn with_content(&self, _content: Range<u64>) -> Option<Self> {
-        None
-    }
-}
-
-/// The tasks of a look-ahead.
-impl<D: Dir> OwnTask<D> for Range<u32> {}
-
 /// A range of a file that a task copies.
 pub(crate) struct OwnRange<'t, D: Dir> {
     /// The directory of the file.
@@ -87,7 +71,7 @@ pub(crate) struct OwnRange<'t, D: Dir> {
 }
 
 /// Work that an engine has given away.
-pub(crate) enum Kept<D: Dir, T> {
+enum Kept<D: Dir, T> {
     Names(Names<D>),
     /// A task of the visitor, which copies a range of a file.
     Range {
@@ -213,10 +197,10 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
     }
 }
 
-impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
+impl<D: Dir, T> Stealing<'_, D, T> {
     /// Keeps a task of the visitor until other engines have copied its range.
-    fn keep_range(&self, task: T) -> Stolen {
-        let Some(range) = task.range() else {
+    fn keep_range<V: Visitor<Dir = D, Task = T>>(&self, task: T) -> Stolen {
+        let Some(range) = V::range(&task) else {
             unreachable!("BUG: a thief was given a task that it cannot take");
         };
         let (parent, content) = (Arc::clone(range.parent), range.content);
@@ -226,27 +210,27 @@ impl<D: Dir, T: OwnTask<D>> Stealing<'_, D, T> {
         self.keep(&parent, content, load, kept)
     }
 
-    /// Returns what was kept under a ticket that comes back, or a part of it. Also returns 1 if all of it has come back,
-    /// or else 0.
-    fn redeem(&self, ticket: Ticket) -> Option<(Kept<D, T>, usize)> {
+    /// Returns a task for what comes back under a ticket. Also returns 1 if all of it has come back, or else 0.
+    fn redeem<V>(&self, ticket: Ticket, given: Given) -> Option<(Task<V>, usize)>
+    where
+        V: Visitor<Dir = D, Task = T>,
+    {
         let mut away = lock(&self.away);
-        let kept = away.kept.get_mut(&ticket.number)?;
-        let part = match kept {
-            Kept::Names(_) => None,
-            Kept::Range { task, bytes_left } => {
-                *bytes_left = bytes_left.saturating_sub(ticket.end.saturating_sub(ticket.start));
-                let part = Kept::Range {
-                    task: task.with_content(ticket.content())?,
-                    bytes_left: 0,
-                };
-                if *bytes_left > 0 {
-                    return Some((part, 0));
-                }
-                Some(part)
+        match away.kept.remove(&ticket.number)? {
+            Kept::Names(names) => {
+                let names = Box::new(names);
+                Some((Task::Returned { names, given }, 1))
             }
-        };
-        let all = away.kept.remove(&ticket.number);
-        Some((part.or(all)?, 1))
+            Kept::Range { task, bytes_left } => {
+                let part = V::returned(&task, ticket.content(), given)?;
+                let bytes_left = bytes_left.saturating_sub(ticket.end.saturating_sub(ticket.start));
+                if bytes_left > 0 {
+                    let kept = Kept::Range { task, bytes_left };
+                    away.kept.insert(ticket.number, kept);
+                }
+                Some((Task::Own(part), usize::from(bytes_left == 0)))
+            }
+        }
     }
 }
 
@@ -263,11 +247,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                 Take::Always
             }
             // Another task has the rest of the file.
-            Task::Own(task)
-                if task
-                    .range()
-                    .is_some_and(|range| is_near(&range.parent.place)) =>
-            {
+            Task::Own(task) if V::range(task).is_some_and(|range| is_near(&range.parent.place)) => {
                 Take::Always
             }
             Task::Stolen(stolen) if matches!(stolen.load, Load::Range(_)) => Take::Always,
@@ -289,7 +269,7 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                     entries: listing.entries().to_listing(),
                     home: None,
                 }),
-                Task::Own(task) => stolen.push(self.keep_range(task)),
+                Task::Own(task) => stolen.push(self.keep_range::<V>(task)),
                 Task::Stolen(range) => passed_on.push(*range),
                 _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             }
@@ -388,9 +368,8 @@ pub(super) fn attend<V: Visitor>(
                 inlet.put(tasks.collect(), 0);
             }
             Incoming::Returned(ticket, given) => {
-                if let Some((kept, expected)) = stealing.redeem(ticket) {
-                    let kept = Box::new(kept);
-                    inlet.put([Task::Returned { kept, given }].into(), expected);
+                if let Some((task, expected)) = stealing.redeem(ticket, given) {
+                    inlet.put([task].into(), expected);
                 }
             }
             Incoming::End => break,
@@ -401,18 +380,14 @@ pub(super) fn attend<V: Visitor>(
     }
 }
 
-/// Goes on with what comes back from another engine. Names that a thief could not reach are processed here, and those
+/// Goes on with names that come back from another engine. Those that a thief could not reach are processed here, and those
 /// that their home could not reach fail. In a cancelled run, both stay.
 pub(super) fn take_back<V: Visitor>(
-    kept: Kept<V::Dir, V::Task>,
+    names: Names<V::Dir>,
     given: Given,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let visitor = worker.job;
-    let names = match kept {
-        Kept::Names(names) => names,
-        Kept::Range { task, .. } => return visitor.own_returned(task, given, worker),
-    };
     let (node, listing) = (names.parent, names.entries);
     match given {
         Given::Finished(finished) => visitor.note(&node, finished),

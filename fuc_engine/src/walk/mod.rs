@@ -34,7 +34,7 @@
 //! | `borrowing` | working on directories and entries of other engines |
 
 use std::ffi::CStr;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,11 +49,11 @@ use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
 use crate::sys::{self, Entry, Fd, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
 
-use exchange::{Kept, Names};
+use exchange::Names;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{OwnRange, OwnTask, Stealing, entrust};
+pub(crate) use exchange::{OwnRange, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
 pub(crate) use list::offer;
 pub(crate) use open_dirs::OpenDirs;
@@ -70,7 +70,7 @@ mod tuning;
 pub(crate) trait Visitor: Sync + Sized {
     type Dir: Dir;
     /// Tasks other than those that list a directory.
-    type Task: OwnTask<Self::Dir>;
+    type Task: Send;
     /// State that each worker keeps for the visitor.
     type Scratch: Default;
 
@@ -173,9 +173,14 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Notes what another engine has done below `node`.
     fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
 
-    /// Goes on with one of the visitor's own tasks, which copies a range that comes back from another engine.
-    fn own_returned(&self, task: Self::Task, _given: Given, worker: &mut Walker<'_, '_, Self>) {
-        worker.push(Task::Own(task), When::Next);
+    /// Returns the range of a file that one of the visitor's own tasks copies, if another engine may do that.
+    fn range(_task: &Self::Task) -> Option<OwnRange<'_, Self::Dir>> {
+        None
+    }
+
+    /// Returns a task for content that comes back from another engine. The range of `task` contains it.
+    fn returned(_task: &Self::Task, _content: Range<u64>, _given: Given) -> Option<Self::Task> {
+        None
     }
 
     /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
@@ -238,7 +243,7 @@ pub(crate) enum Task<V: Visitor> {
     Stolen(Box<Stolen>),
     /// Go on with entries that come back from another engine.
     Returned {
-        kept: Box<Kept<V::Dir, V::Task>>,
+        names: Box<Names<V::Dir>>,
         given: Given,
     },
     /// Run a task of the visitor.
@@ -462,7 +467,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
                 .give_back(stolen.ticket, given);
             None
         }
-        Task::Returned { kept, given } => return exchange::take_back(*kept, given, worker),
+        Task::Returned { names, given } => return exchange::take_back(*names, given, worker),
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
     };
@@ -508,7 +513,7 @@ impl<V: Visitor> Job for V {
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
             Task::Stolen(stolen) => borrowing::begin(stolen, worker),
-            Task::Returned { kept, given } => exchange::take_back(*kept, given, worker),
+            Task::Returned { names, given } => exchange::take_back(*names, given, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         worker.leave_zones();

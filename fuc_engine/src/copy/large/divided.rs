@@ -147,8 +147,8 @@ fn parent_of(entry: &Entry<'_>) -> Result<CopyNode, Errno> {
 pub(crate) struct FilePart {
     file: Arc<DividedFile>,
     content: Range<u64>,
-    /// `true` if another engine was not able to copy the part.
-    pub(crate) stays: bool,
+    /// The result if another engine has had the part.
+    given: Option<Given>,
 }
 
 impl FilePart {
@@ -165,16 +165,17 @@ impl FilePart {
                 dest: rest.dest,
             }),
             content: rest.from..u64::MAX,
-            stays: false,
+            given: None,
         }
     }
 
-    /// Returns another part of the file.
-    pub(crate) fn with_content(&self, content: Range<u64>) -> Self {
+    /// Returns another part of the file. `given` is the result if another engine has had it.
+    pub(crate) fn with_content(&self, content: Range<u64>, given: Option<Given>) -> Self {
+        let file = Arc::clone(&self.file);
         Self {
-            file: Arc::clone(&self.file),
+            file,
             content,
-            stays: false,
+            given,
         }
     }
 
@@ -186,7 +187,7 @@ impl FilePart {
             source,
             dest,
         } = &*self.file;
-        if self.stays {
+        if self.given.is_some() {
             return None;
         }
         // That of an operand is the end of its path.
@@ -207,7 +208,8 @@ impl FilePart {
         })
     }
 
-    /// Copies the part. Gives halves of it to other workers by `give`. Returns the file if no other part of it is left.
+    /// Copies the part, unless another engine has. Gives halves of it to other workers by `give`. Returns the file if no
+    /// other part of it is left.
     pub(crate) fn copy<W: CopyWorker>(
         self,
         ctx: &Context<'_>,
@@ -215,10 +217,14 @@ impl FilePart {
         give: impl Fn(&mut W, Self),
     ) -> Option<DividedFile> {
         let dest = &self.file.dest;
+        let is_copied = matches!(
+            self.given,
+            Some(Given::Finished(Finished { kept: false, .. }))
+        );
         // Only the first failure is reported.
-        if dest.failure.get().is_none() {
+        if !is_copied && dest.failure.get().is_none() {
             let mut content = self.content.clone();
-            let give_half = |worker: &mut W, half| give(worker, self.with_content(half));
+            let give_half = |worker: &mut W, half| give(worker, self.with_content(half, None));
             match self.copy_content(ctx, &mut content, worker, give_half) {
                 Ok(Ended::Complete) => {}
                 // Relaxed: the `Arc` publishes it to the worker that completes the file.
@@ -226,7 +232,7 @@ impl FilePart {
                 Err(error) => _ = dest.failure.set(error),
             }
         }
-        self.done()
+        Arc::into_inner(self.file)
     }
 
     fn copy_content<W: CopyWorker>(
@@ -245,11 +251,6 @@ impl FilePart {
         let options = ctx.policy.options;
         let copy = RangeCopy::new(from.as_fd(), to.as_fd(), &source.stat, options);
         copy_and_halve(copy, &source.stat, content, worker, give)
-    }
-
-    /// Notes that the part was copied. Returns the file if no other part of it is left.
-    pub(crate) fn done(self) -> Option<DividedFile> {
-        Arc::into_inner(self.file)
     }
 }
 

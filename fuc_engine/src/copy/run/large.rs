@@ -15,7 +15,7 @@ use crate::copy::large::divided::{self, DividedFile, FilePart};
 use crate::copy::large::{LargeFile, Needs, has_much_content, may_be_divided, may_come_later};
 use crate::copy::look::SharedSource;
 use crate::copy::make::file::Filling;
-use crate::distribute::{Finished, Given, Load, Stolen};
+use crate::distribute::{Given, Load, Stolen};
 use crate::error::Operation;
 use crate::node::Side;
 use crate::sched::When;
@@ -202,21 +202,6 @@ pub(super) fn copy_stolen<'a>(
     );
     stolen.ticket.end = content.end;
     given
-}
-
-/// Goes on with a part that comes back from another engine.
-pub(super) fn take_back(
-    mut part: FilePart,
-    given: Given,
-    worker: &mut Walker<'_, '_, CopyRun<'_>>,
-) {
-    match given {
-        Given::Finished(Finished { kept: false, .. }) => finish(part.done(), worker),
-        Given::Finished(_) | Given::NotReached => {
-            part.stays = true;
-            worker.push(Task::Own(CopyTask::Part(part)), When::Next);
-        }
-    }
 }
 
 /// Completes a file of which no other part is left.

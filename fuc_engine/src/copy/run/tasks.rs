@@ -20,7 +20,7 @@ use crate::operand;
 use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, CWD, Stat};
-use crate::walk::{self, OwnRange, OwnTask, Purpose, Reconsidered, Task, Walker};
+use crate::walk::{self, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
 pub(crate) enum CopyTask {
@@ -34,22 +34,6 @@ pub(crate) enum CopyTask {
     Verify(Vec<StoredEntry>),
     /// Compare the copies that were not compared before.
     VerifyRest,
-}
-
-impl OwnTask<CopyDir> for CopyTask {
-    fn range(&self) -> Option<OwnRange<'_, CopyDir>> {
-        match self {
-            Self::Part(part) => part.for_another_engine(),
-            _ => None,
-        }
-    }
-
-    fn with_content(&self, content: Range<u64>) -> Option<Self> {
-        match self {
-            Self::Part(part) => Some(Self::Part(part.with_content(content))),
-            _ => None,
-        }
-    }
 }
 
 /// Operands to begin, in order.

@@ -1,7 +1,7 @@
 //! A copy, as the walk sees it, also if several engines share it.
 
 use std::ffi::CStr;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
@@ -28,7 +28,8 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, OwnRange, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor,
+    Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -304,10 +305,17 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn own_returned(&self, task: CopyTask, given: Given, worker: &mut Walker<'_, '_, Self>) {
+    fn range(task: &CopyTask) -> Option<OwnRange<'_, CopyDir>> {
         match task {
-            CopyTask::Part(part) => large::take_back(part, given, worker),
-            task => worker.push(Task::Own(task), When::Next),
+            CopyTask::Part(part) => part.for_another_engine(),
+            _ => None,
+        }
+    }
+
+    fn returned(task: &CopyTask, content: Range<u64>, given: Given) -> Option<CopyTask> {
+        match task {
+            CopyTask::Part(part) => Some(CopyTask::Part(part.with_content(content, Some(given)))),
+            _ => None,
         }
     }
 
