@@ -237,8 +237,13 @@ impl Finished {
     /// The work was not done, because the run was cancelled, or because it has failed.
     pub(crate) const NOT_DONE: Self = Self {
         kept: true,
-        left_alone: false,
-        changed: false,
+        ..Self::DONE
+    };
+
+    /// The filter has left something alone.
+    pub(crate) const LEFT_ALONE: Self = Self {
+        left_alone: true,
+        ..Self::DONE
     };
 
     /// Nothing is left to do that matters to the directories above.

@@ -16,7 +16,7 @@ use super::asking;
 use super::context::{RemoveContext, needs_room};
 use super::directory::{self, Entered};
 use super::node::{
-    INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK, State,
+    INCOMPLETE, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK, State,
 };
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
@@ -334,17 +334,6 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         self.remove_entry(node, dirs, name, kind, worker)
-    }
-
-    /// Handles a listing that broke off.
-    fn not_listed(&self, node: &RemoveNode, errno: Errno) {
-        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
-            return;
-        };
-        if !self.context.is_ignorable(Name::of(&node.place), errno) {
-            node.state.mark(KEPT);
-        }
-        self.context.fail_and_keep(Name::of(&node.place), errno);
     }
 
     /// Counts a name that was removed.

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Reason, Visit, Visitor, Walker, queue};
+use super::{NodeOf, Visit, Visitor, Walker, queue};
+use crate::distribute::Finished;
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
@@ -184,7 +185,7 @@ fn decide<'e, V: Visitor>(
         open: &|| open(visitor.settings().symlinks).or_else(|_| open(Symlinks::NoFollow)),
     });
     if verdict != Verdict::Take {
-        visitor.entries_stay(node, Reason::Filtered);
+        visitor.note(node, Finished::LEFT_ALONE);
     }
     match verdict {
         Verdict::Take => Some(entry),

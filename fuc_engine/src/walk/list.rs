@@ -32,8 +32,9 @@ use super::tuning::{
     zones,
 };
 use super::{
-    NodeOf, OpenDirs, Reason, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
+    NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
 };
+use crate::distribute::Finished;
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
@@ -110,7 +111,7 @@ fn list_into<V: Visitor>(
         let is_wide = buffer.is_nearly_full();
         filtered::retain(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
-            visitor.entries_stay(node, Reason::Cancelled);
+            visitor.note(node, Finished::NOT_DONE);
             break;
         }
         // The filter may have left nothing.
@@ -201,7 +202,7 @@ pub(super) fn process_batch<V: Visitor>(
         Ok(dirs) => {
             process(&listing, &node, &dirs, worker);
         }
-        Err(errno) => worker.job.entries_stay(&node, Reason::NotListed(errno)),
+        Err(errno) => worker.job.not_listed(&node, errno),
     }
     worker.scratch.keep_buffer(listing);
     leave(Some(node), worker);
@@ -246,7 +247,7 @@ fn process<V: Visitor>(
             worker.enter_zones(zones(visitor, node));
         }
         if visitor.report().must_stop() {
-            visitor.entries_stay(node, Reason::Cancelled);
+            visitor.note(node, Finished::NOT_DONE);
             break;
         }
         let per_entry = worker.scratch.note_pace(time);

@@ -118,8 +118,11 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;
 
-    /// Notes that some entries of `node` are not visited.
-    fn entries_stay(&self, _node: &NodeOf<Self>, _reason: Reason) {}
+    /// Notes that entries of `node` are not visited, or what another engine has done below it.
+    fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
+
+    /// Reports that the listing of `node` broke off.
+    fn not_listed(&self, _node: &NodeOf<Self>, _errno: Errno) {}
 
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
     fn finish(&self, _node: &NodeOf<Self>, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
@@ -170,9 +173,6 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
     fn reached(&self, _top: &NodeOf<Self>) {}
 
-    /// Notes what another engine has done below `node`.
-    fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
-
     /// Returns the range of a file that one of the visitor's own tasks copies, if another engine may do that.
     fn range(_task: &Self::Task) -> Option<OwnRange<'_, Self::Dir>> {
         None
@@ -196,16 +196,6 @@ pub(crate) trait Visitor: Sync + Sized {
 
     /// Reports entries of `node` that were not processed, because their home could not reach the directory.
     fn home_not_reached(&self, _node: &NodeOf<Self>, _names: &Listing) {}
-}
-
-/// The reason why entries of a directory are not visited.
-pub(crate) enum Reason {
-    /// The run was cancelled.
-    Cancelled,
-    /// The filter does not take them.
-    Filtered,
-    /// The listing broke off.
-    NotListed(Errno),
 }
 
 /// The directories in flight of a visitor `V`.
@@ -444,7 +434,7 @@ pub(crate) fn leave<V: Visitor>(parent: Option<NodeOf<V>>, worker: &mut Walker<'
 
 /// Ends the work on a directory whose listing broke off.
 fn leave_unlisted<V: Visitor>(node: NodeOf<V>, errno: Errno, worker: &mut Walker<'_, '_, V>) {
-    worker.job.entries_stay(&node, Reason::NotListed(errno));
+    worker.job.not_listed(&node, errno);
     leave(Some(node), worker);
 }
 
@@ -472,7 +462,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         Task::Own(task) => return visitor.run_own(task, worker),
     };
     if let Some(node) = &node {
-        visitor.entries_stay(node, Reason::Cancelled);
+        visitor.note(node, Finished::NOT_DONE);
     }
     leave(node, worker);
 }

@@ -28,8 +28,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, OwnRange, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor,
-    Walker,
+    self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -193,16 +192,18 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Reports a listing that broke off. Otherwise the directory is finished like any other.
-    fn entries_stay(&self, node: &CopyNode, reason: Reason) {
-        if !matches!(reason, Reason::Filtered) {
+    /// A directory of which entries are not copied is finished like any other.
+    fn note(&self, node: &CopyNode, finished: Finished) {
+        if finished.kept {
             node.state.note_incomplete();
         }
-        if let Reason::NotListed(errno) = reason {
-            let operation = Operation::ReadDirectory;
-            let error = self.ctx.node_error(node, Side::Source, operation, errno);
-            self.ctx.fail(node.place.operand, error);
-        }
+    }
+
+    fn not_listed(&self, node: &CopyNode, errno: Errno) {
+        node.state.note_incomplete();
+        let operation = Operation::ReadDirectory;
+        let error = self.ctx.node_error(node, Side::Source, operation, errno);
+        self.ctx.fail(node.place.operand, error);
     }
 
     fn finish(&self, node: &CopyNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
@@ -295,13 +296,6 @@ impl Visitor for CopyRun<'_> {
         if let Some(dest) = top.dir.slot(Side::Dest).identity() {
             // It was set if the operand was reached before.
             let _ = self.ctx.operands.state(top.place.operand).root.set(dest);
-        }
-    }
-
-    /// Does nothing: a directory of which entries are not copied is finished like any other.
-    fn note(&self, node: &CopyNode, finished: Finished) {
-        if finished.kept {
-            node.state.note_incomplete();
         }
     }
 

@@ -26,7 +26,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Entry, Fd};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reason, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 impl Visitor for Removal<'_> {
@@ -101,12 +101,21 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    fn entries_stay(&self, node: &RemoveNode, reason: Reason) {
-        match reason {
-            Reason::Cancelled => node.state.mark(KEPT),
-            Reason::Filtered => node.state.mark(LEFT_ALONE),
-            Reason::NotListed(errno) => self.not_listed(node, errno),
+    fn note(&self, node: &RemoveNode, finished: Finished) {
+        let kept = u8::from(finished.kept) * KEPT;
+        let left_alone = u8::from(finished.left_alone) * LEFT_ALONE;
+        let shrunk = u8::from(finished.changed) * SHRUNK;
+        node.state.mark(kept | left_alone | shrunk);
+    }
+
+    fn not_listed(&self, node: &RemoveNode, errno: Errno) {
+        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
+            return;
+        };
+        if !self.context.is_ignorable(Name::of(&node.place), errno) {
+            node.state.mark(KEPT);
         }
+        self.context.fail_and_keep(Name::of(&node.place), errno);
     }
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
@@ -225,12 +234,5 @@ impl Visitor for Removal<'_> {
             guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
         }
         Ok(dir)
-    }
-
-    fn note(&self, node: &RemoveNode, finished: Finished) {
-        let kept = u8::from(finished.kept) * KEPT;
-        let left_alone = u8::from(finished.left_alone) * LEFT_ALONE;
-        let shrunk = u8::from(finished.changed) * SHRUNK;
-        node.state.mark(kept | left_alone | shrunk);
     }
 }
