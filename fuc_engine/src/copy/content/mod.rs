@@ -35,7 +35,7 @@ mod range;
 mod read_ahead;
 mod sparse;
 
-pub(super) use range::{RangeCopy, RangeEnd};
+pub(super) use range::RangeCopy;
 pub(super) use sparse::{extend, takes_any_order};
 
 use read_ahead::ReadAhead;

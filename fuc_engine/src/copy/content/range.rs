@@ -10,9 +10,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::read_ahead::ReadAhead;
-use super::{
-    ContentError, Next, Piece, Progress, READ_PIECE_BYTES, SERVER_BUFFER_BYTES, has_holes,
-};
+use super::{ContentError, Piece, READ_PIECE_BYTES, SERVER_BUFFER_BYTES, has_holes};
 use crate::copy::options::{CopyOp, Sparse};
 use crate::sys::{self, Stat};
 
@@ -24,15 +22,6 @@ pub(crate) struct RangeCopy<'a> {
     keeps_holes: bool,
     /// The memory that content passes through. It is empty at first.
     buffer: Vec<u8>,
-}
-
-/// The position at which a copy of a range has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RangeEnd {
-    /// It is the end of the range, or that of the source before.
-    Content(u64),
-    /// Other workers want a part of the rest.
-    Shared(u64),
 }
 
 impl<'a> RangeCopy<'a> {
@@ -51,28 +40,44 @@ impl<'a> RangeCopy<'a> {
     }
 
     /// Copies the range, or the part of it before the end of the source. `progress` gets the bytes moved since the last
-    /// call.
+    /// call. It returns the end of the range, which may have come nearer, or `None` if the run was cancelled. Returns the
+    /// position at which the copy has ended.
     ///
     /// # Errors
     /// The dest holds some of the range.
     pub(crate) fn run(
         &mut self,
         range: Range<u64>,
-        progress: Progress<'_>,
-    ) -> Result<RangeEnd, ContentError> {
-        let mut at = range.start;
-        while at < range.end {
-            let data = match self.next_data(at) {
-                Some(data) => data.start.min(range.end)..data.end.min(range.end),
-                // The rest is a hole.
-                None => return Ok(RangeEnd::Content(range.end)),
+        progress: &mut dyn FnMut(Piece) -> Option<u64>,
+    ) -> Result<u64, ContentError> {
+        let Range {
+            start: mut at,
+            mut end,
+        } = range;
+        while at < end {
+            // Without more data, the rest is a hole.
+            let Some(data) = self.next_data(at) else {
+                return Ok(end);
             };
-            match self.read_and_write(data.clone(), progress)? {
-                RangeEnd::Content(end) if end == data.end => at = end,
-                ended => return Ok(ended),
+            at = data.start.min(end);
+            let mut ahead = ReadAhead::new(data.end.min(end));
+            let (mut bytes, mut is_complete) = (0, false);
+            while !is_complete {
+                let read = self.move_piece(at..data.end.min(end), &mut ahead)?;
+                at += read;
+                bytes += read;
+                is_complete = read == 0 || at == data.end.min(end);
+                if bytes >= READ_PIECE_BYTES as u64 || is_complete {
+                    let rest = (!is_complete).then_some(at);
+                    end = progress(Piece { bytes, rest }).ok_or(ContentError::Cancelled)?;
+                    bytes = 0;
+                }
+            }
+            if at < data.end.min(end) {
+                break;
             }
         }
-        Ok(RangeEnd::Content(at))
+        Ok(at)
     }
 
     /// Returns the next data at or after `at`, or `None` if there is none.
@@ -93,37 +98,17 @@ impl<'a> RangeCopy<'a> {
         }
     }
 
-    fn read_and_write(
-        &mut self,
-        data: Range<u64>,
-        progress: Progress<'_>,
-    ) -> Result<RangeEnd, ContentError> {
+    /// Copies the beginning of `data`. Returns how many bytes there were.
+    fn move_piece(&mut self, data: Range<u64>, ahead: &mut ReadAhead) -> Result<u64, ContentError> {
         self.buffer.resize(SERVER_BUFFER_BYTES, 0);
-        let mut ahead = ReadAhead::new(data.end);
-        let (mut at, mut bytes) = (data.start, 0);
-        let mut is_complete = false;
-        while !is_complete {
-            let wanted = (data.end - at).min(self.buffer.len() as u64) as usize;
-            let source = self.source;
-            let piece = &mut self.buffer[..wanted];
-            let read = ahead.read(source, at, piece, |piece| sys::read_at(source, piece, at));
-            let read = read.map_err(ContentError::Read)?;
-            let written = sys::write_all_at(self.dest, &self.buffer[..read], at);
-            written.map_err(ContentError::Write)?;
-            at += read as u64;
-            bytes += read as u64;
-            is_complete = read == 0 || at == data.end;
-            if bytes < READ_PIECE_BYTES as u64 && !is_complete {
-                continue;
-            }
-            let rest = (!is_complete).then_some(at);
-            match progress(Piece { bytes, rest }) {
-                Next::Piece => bytes = 0,
-                Next::Share => return Ok(RangeEnd::Shared(at)),
-                Next::Cancel => return Err(ContentError::Cancelled),
-            }
-        }
-        Ok(RangeEnd::Content(at))
+        let (source, at) = (self.source, data.start);
+        let wanted = (data.end - at).min(self.buffer.len() as u64) as usize;
+        let piece = &mut self.buffer[..wanted];
+        let read = ahead.read(source, at, piece, |piece| sys::read_at(source, piece, at));
+        let read = read.map_err(ContentError::Read)?;
+        let written = sys::write_all_at(self.dest, &self.buffer[..read], at);
+        written.map_err(ContentError::Write)?;
+        Ok(read as u64)
     }
 }
 
@@ -149,11 +134,8 @@ mod tests {
             buffer: Vec::new(),
         };
         let ends = ranges.iter().map(|range| {
-            let ended = copy.run(range.clone(), &mut |_| Next::Piece);
-            match ended.unwrap() {
-                RangeEnd::Content(end) => end,
-                RangeEnd::Shared(_) => unreachable!("no other worker wants a part"),
-            }
+            let ended = copy.run(range.clone(), &mut |_| Some(range.end));
+            ended.unwrap()
         });
         let ends = ends.collect();
         (fs::read(dest).unwrap(), ends)

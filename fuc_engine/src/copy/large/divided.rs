@@ -27,7 +27,7 @@ use rustix::io::Errno;
 use super::{may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
-    ContentError, Moved, Next, OpenSource, Piece, RangeCopy, RangeEnd, extend, takes_any_order,
+    ContentError, Moved, Next, OpenSource, Piece, RangeCopy, extend, takes_any_order,
 };
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
@@ -46,8 +46,6 @@ use crate::walk::OwnRange;
 /// A file of which parts are copied.
 pub(crate) struct DividedFile {
     pub(crate) entry: StoredEntry,
-    /// The directory of the file. If that is an operand, the node stands for it only in what other engines get.
-    parent: CopyNode,
     pub(crate) source: SharedSource,
     pub(crate) dest: DividedDest,
 }
@@ -55,6 +53,8 @@ pub(crate) struct DividedFile {
 /// The dest of such a file.
 pub(crate) struct DividedDest {
     fd: SharedFd,
+    /// The directory of the file. If that is an operand, the node stands for it only in what other engines get.
+    parent: CopyNode,
     /// The name by which other engines reach the dest until it is complete.
     hidden_name: Box<CStr>,
     inode: u64,
@@ -68,19 +68,13 @@ pub(crate) struct DividedDest {
     is_short: AtomicBool,
 }
 
-/// The rest of a file whose content several engines want to copy. Descriptors are lent to it.
-pub(crate) struct Rest {
-    parent: CopyNode,
-    dest: DividedDest,
-    from: u64,
-}
-
-/// Fills a dest that has a hidden name. Breaks with the rest of the content if other engines want a part of it.
+/// Fills a dest that has a hidden name. Breaks with the dest, to which descriptors are lent, and with the position of the
+/// rest if other engines want a part of that.
 #[cold]
 pub(crate) fn fill<W: CopyWorker>(
     filling: Filling<'_>,
     worker: &mut W,
-) -> ControlFlow<Rest, Result<Filled, Failure>> {
+) -> ControlFlow<(DividedDest, u64), Result<Filled, Failure>> {
     let mut rest = None;
     let moved = filling.move_content(worker, |worker, piece| {
         let from = piece.rest.filter(|_| worker.is_asked());
@@ -97,8 +91,8 @@ pub(crate) fn fill<W: CopyWorker>(
     ControlFlow::Continue(match (moved, rest) {
         (Ok(moved), None) => filling.finish(moved),
         (Ok(moved), Some((parent, from))) => {
-            let dest = DividedDest::new(filling, moved);
-            return ControlFlow::Break(Rest { parent, dest, from });
+            let dest = DividedDest::new(filling, moved, parent);
+            return ControlFlow::Break((dest, from));
         }
         (Err(error), _) => filling.abandon(error),
     })
@@ -156,15 +150,19 @@ impl FilePart {
     pub(crate) const DESCRIPTORS: usize = 2;
 
     /// Makes a part of the rest of a file.
-    pub(crate) fn of_rest(entry: &Entry<'_>, source: OpenSource, rest: Rest) -> Self {
+    pub(crate) fn of_rest(
+        entry: &Entry<'_>,
+        source: OpenSource,
+        dest: DividedDest,
+        from: u64,
+    ) -> Self {
         Self {
             file: Arc::new(DividedFile {
                 entry: StoredEntry::of(entry),
-                parent: rest.parent,
                 source: source.into(),
-                dest: rest.dest,
+                dest,
             }),
-            content: rest.from..u64::MAX,
+            content: from..u64::MAX,
             given: None,
         }
     }
@@ -183,10 +181,10 @@ impl FilePart {
     pub(crate) fn for_another_engine(&self) -> Option<OwnRange<'_, CopyDir>> {
         let DividedFile {
             entry,
-            parent,
             source,
             dest,
         } = &*self.file;
+        let parent = &dest.parent;
         if self.given.is_some() {
             return None;
         }
@@ -226,9 +224,8 @@ impl FilePart {
             let mut content = self.content.clone();
             let give_half = |worker: &mut W, half| give(worker, self.with_content(half, None));
             match self.copy_content(ctx, &mut content, worker, give_half) {
-                Ok(Ended::Complete) => {}
                 // Relaxed: the `Arc` publishes it to the worker that completes the file.
-                Ok(Ended::Short) => dest.is_short.store(true, Ordering::Relaxed),
+                Ok(is_short) => _ = dest.is_short.fetch_or(is_short, Ordering::Relaxed),
                 Err(error) => _ = dest.failure.set(error),
             }
         }
@@ -241,7 +238,7 @@ impl FilePart {
         content: &mut Range<u64>,
         worker: &mut W,
         give: impl Fn(&mut W, Range<u64>),
-    ) -> Result<Ended, ContentError> {
+    ) -> Result<bool, ContentError> {
         if ctx.report.must_stop() {
             return Err(ContentError::Cancelled);
         }
@@ -254,46 +251,38 @@ impl FilePart {
     }
 }
 
-/// Says how the copy of a part has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    Complete,
-    /// The source has ended before its size.
-    Short,
-}
-
 /// Copies a part. As long as others want work, gives them the far half of what is left of it by `give`, so that
-/// `content` ends earlier. `source` is the stat of the source when it was opened.
+/// `content` ends earlier. `source` is the stat of the source when it was opened. Returns `true` if the source has ended
+/// before its size.
 fn copy_and_halve<W: CopyWorker>(
     mut copy: RangeCopy<'_>,
     source: &Stat,
     content: &mut Range<u64>,
     worker: &mut W,
     give: impl Fn(&mut W, Range<u64>),
-) -> Result<Ended, ContentError> {
+) -> Result<bool, ContentError> {
     let size = source.st_size as u64;
-    let mut at = content.start;
-    let mut is_asked = worker.is_asked();
-    loop {
-        if is_asked && let Some(middle) = middle(at..content.end.min(size)) {
-            give(worker, middle..content.end);
-            content.end = middle;
+    let halve = |worker: &mut W, rest: Range<u64>| match middle(rest.start..rest.end.min(size)) {
+        Some(middle) => {
+            give(worker, middle..rest.end);
+            middle
         }
-        let end = content.end.min(size);
-        let ended = copy.run(at..content.end, &mut |piece: Piece| {
-            let half = piece.rest.and_then(|at| middle(at..end));
-            let is_asked = half.is_some() && worker.is_asked();
-            match worker.copied_piece(piece.bytes) {
-                Next::Piece if is_asked => Next::Share,
-                next => next,
-            }
-        });
-        match ended? {
-            RangeEnd::Content(at) if at < end => return Ok(Ended::Short),
-            RangeEnd::Content(_) => return Ok(Ended::Complete),
-            RangeEnd::Shared(rest) => (at, is_asked) = (rest, true),
-        }
+        None => rest.end,
+    };
+    if worker.is_asked() {
+        content.end = halve(worker, content.clone());
     }
+    let ended = copy.run(content.clone(), &mut |piece: Piece| {
+        let rest = piece.rest.filter(|_| worker.is_asked());
+        if worker.copied_piece(piece.bytes) == Next::Cancel {
+            return None;
+        }
+        if let Some(at) = rest {
+            content.end = halve(worker, at..content.end);
+        }
+        Some(content.end)
+    })?;
+    Ok(ended < content.end.min(size))
 }
 
 /// Copies a part of a file that another engine has divided. Gives halves of it to other workers by `give`, so that
@@ -310,14 +299,14 @@ pub(crate) fn copy_for_another_engine<W: CopyWorker>(
         return Given::NotReached;
     };
     let copy = RangeCopy::new(source.as_fd(), dest.as_fd(), &stat, ctx.policy.options);
-    let ended = copy_and_halve(copy, &stat, content, worker, give);
+    let is_short = copy_and_halve(copy, &stat, content, worker, give);
     let synced = match &ctx.durability {
         Some(durability) => durability.file_complete(dest.as_fd()),
         None => Ok(()),
     };
     let closed = sys::close_checked(dest);
-    match (ended, synced.and(closed)) {
-        (Ok(Ended::Complete), Ok(())) => Given::Finished(Finished::DONE),
+    match (is_short, synced.and(closed)) {
+        (Ok(false), Ok(())) => Given::Finished(Finished::DONE),
         // The other engine finds out whether the source has become shorter, or why the copy fails.
         _ => Given::Finished(Finished::NOT_DONE),
     }
@@ -364,7 +353,7 @@ fn open_for_another_engine(
 }
 
 impl DividedDest {
-    fn new(filling: Filling<'_>, moved: Moved) -> Self {
+    fn new(filling: Filling<'_>, moved: Moved, parent: CopyNode) -> Self {
         let Filling {
             ctx,
             source,
@@ -378,6 +367,7 @@ impl DividedDest {
         Self {
             hidden_name: dest.hidden_name().unwrap_or_default().into(),
             fd: dest.fd.into(),
+            parent,
             inode,
             moved,
             labelled,

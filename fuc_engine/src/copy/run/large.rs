@@ -153,9 +153,9 @@ fn copy_together(
     let EntryCopy { run, entry, .. } = *copy;
     let filling = Filling::new(&run.ctx, entry, &source, dest);
     match divided::fill(filling, copy.worker) {
-        ControlFlow::Break(rest) => {
+        ControlFlow::Break((dest, from)) => {
             run.room.hold(Needs::of(&source.stat));
-            let part = FilePart::of_rest(entry, source, rest);
+            let part = FilePart::of_rest(entry, source, dest, from);
             let task = Task::Own(CopyTask::Part(part));
             copy.worker.push(task, When::Next);
             Ok(Processed::QueuedLarge)
@@ -211,7 +211,6 @@ fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
         entry,
         source,
         dest,
-        ..
     }) = file
     else {
         return;
