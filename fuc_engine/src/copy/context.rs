@@ -268,32 +268,29 @@ impl Context<'_> {
         }
     }
 
-    /// Calls `call` with an entry of `node`, whose directories it opens. Without a node, it is an operand.
+    /// Calls `call` with the entry at `place`, whose directories it opens.
     #[inline]
     pub(super) fn with_entry<T>(
         &self,
-        node: Option<&CopyNode>,
-        operand: u32,
-        listed: sys::Entry<'_>,
+        place: &Place<CopyDir>,
+        kind: FileType,
         call: impl FnOnce(&Entry<'_>) -> T,
     ) -> Result<T, Error> {
         let failed = |side| {
             move |errno| {
-                let path = self.path_in(node, operand, listed.name, side);
+                let path = self.place_path(place, side);
                 Error::failed(Operation::Stat, path, errno).at(side)
             }
         };
-        let Some(node) = node else {
+        let operand = place.operand;
+        let Some(node) = &place.parent else {
             let parent = self.open_dest_parent(operand).map_err(failed(Side::Dest))?;
-            return Ok(call(&self.operand_entry(
-                operand,
-                listed.kind(),
-                parent.as_fd(),
-            )));
+            return Ok(call(&self.operand_entry(operand, kind, parent.as_fd())));
         };
         let pin = |side| self.descriptors.pin(node, side, self).map_err(failed(side));
         let (source, dest) = (pin(Side::Source)?, pin(Side::Dest)?);
         let dirs = [source.as_fd(), dest.as_fd()];
+        let listed = sys::Entry::new(&place.name, kind);
         Ok(call(&self.listed_entry(node, dirs, listed)))
     }
 

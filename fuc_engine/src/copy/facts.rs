@@ -141,6 +141,18 @@ impl<'a> Entry<'a> {
         self.node.is_none()
     }
 
+    /// Returns the place of the source, which counts as a user of its directory.
+    pub(super) fn place(&self) -> Place<CopyDir> {
+        match self.node {
+            Some(node) => node.child(self.source_name),
+            None => Place {
+                parent: None,
+                name: self.source_name.into(),
+                operand: self.operand,
+            },
+        }
+    }
+
     /// Returns whether opening may wait for another process: for the other end of a FIFO that is
     /// an operand, but not below operands. Opening always waits for the holder of a lease.
     pub(super) fn blocking(&self) -> Blocking {
@@ -170,43 +182,27 @@ impl<'a> Entry<'a> {
 
 /// An entry that is kept for later, without the directories that it was found in. It delays the finish of its node.
 pub(super) struct StoredEntry {
-    /// `None` for an operand.
-    pub(super) node: Option<CopyNode>,
-    /// Name of the dest. In a node the source has the same name.
-    pub(super) name: Box<CStr>,
-    pub(super) operand: u32,
-    kind: FileType,
+    /// The name in a node, or the source of an operand.
+    pub(super) place: Place<CopyDir>,
+    pub(super) kind: FileType,
     dest_state: DestState<Box<CStr>>,
 }
 
 impl StoredEntry {
     pub(super) fn of(entry: &Entry<'_>) -> Self {
-        if let Some(node) = entry.node {
-            node.retain();
-        }
         Self {
-            node: entry.node.map(Arc::clone),
-            name: entry.dest_name.into(),
-            operand: entry.operand,
-            kind: entry.kind,
             dest_state: entry.dest_state.map(|&name| name.into()),
+            ..Self::of_place(entry.place(), entry.kind)
         }
     }
 
     /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
     pub(super) fn of_place(place: Place<CopyDir>, kind: FileType) -> Self {
         Self {
-            node: place.parent,
-            name: (*place.name).into(),
-            operand: place.operand,
+            place,
             kind,
             dest_state: DestState::Unchecked,
         }
-    }
-
-    /// Returns the entry as its directory lists it.
-    pub(super) fn listed(&self) -> sys::Entry<'_> {
-        sys::Entry::new(&self.name, self.kind)
     }
 
     /// Returns the entry as it was when it was stored. `entry` holds its names and directories.

@@ -38,7 +38,7 @@ use crate::copy::make::CopyWorker;
 use crate::copy::make::file::{Filled, Filling};
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
-use crate::node::{Node, Place, Side};
+use crate::node::{Node, Side};
 use crate::operand;
 use crate::sys::{self, At, Blocking, Fd, Inode, SharedFd, Stat};
 use crate::walk::OwnRange;
@@ -129,12 +129,12 @@ fn parent_of(entry: &Entry<'_>) -> Result<CopyNode, Errno> {
     }
     let identity = |side| Ok(sys::stat_directory(open_directory(entry, side)?.as_fd())?.identity);
     let directories = CopyDir::new(identity(Side::Source)?, identity(Side::Dest)?);
-    let place = Place {
-        parent: None,
-        name: entry.source_name.into(),
-        operand: entry.operand,
-    };
-    Ok(Node::new(place, Mark::borrowed(0), directories, None))
+    Ok(Node::new(
+        entry.place(),
+        Mark::borrowed(0),
+        directories,
+        None,
+    ))
 }
 
 /// A part of a file. The last one has no end, because the source may grow.
@@ -188,19 +188,15 @@ impl FilePart {
         if self.given.is_some() {
             return None;
         }
-        // That of an operand is the end of its path.
-        let source_name = match entry.node {
-            Some(_) => &entry.name,
-            None => &*parent.place.name,
-        };
         Some(OwnRange {
             parent,
             file: FileRange {
-                source_name: (&*operand::name_of(source_name.to_bytes())).into(),
+                // That of an operand is the end of its path.
+                source_name: (&*operand::name_of(entry.place.name.to_bytes())).into(),
                 source_inode: source.stat.st_ino,
                 dest_name: (&*operand::name_of(dest.hidden_name.to_bytes())).into(),
                 dest_inode: dest.inode,
-                is_operand: entry.node.is_none(),
+                is_operand: entry.place.parent.is_none(),
             },
             content: self.content.clone(),
         })

@@ -63,8 +63,7 @@ pub(crate) fn enter(
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, (Place<CopyDir>, Option<Error>)> {
-    let listed = sys::Entry::new(&place.name, FileType::Directory);
-    let opened = ctx.with_entry(place.parent.as_ref(), place.operand, listed, |entry| {
+    let opened = ctx.with_entry(&place, FileType::Directory, |entry| {
         let entering = Entering {
             ctx,
             entry,

@@ -17,7 +17,7 @@ use crate::copy::look::SharedSource;
 use crate::copy::make::file::Filling;
 use crate::distribute::{Given, Load, Stolen};
 use crate::error::Operation;
-use crate::node::Side;
+use crate::node::{Place, Side};
 use crate::sched::When;
 use crate::sys::{self, Pinned, Stat};
 use crate::walk::{self, Task, Walker};
@@ -71,7 +71,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
         entry,
         needs,
     } = *file;
-    if let Some(node) = &entry.node {
+    if let Some(node) = &entry.place.parent {
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
     }
@@ -97,15 +97,18 @@ fn take(ctx: &Context<'_>, entry: &Entry<'_>, source: SharedSource) -> Result<Op
 fn is_written_in_place(ctx: &Context<'_>, entry: &StoredEntry) -> bool {
     let rules = &ctx.policy.options.rules;
     let is_new = |node: &CopyNode| node.state.origin() == Origin::Created;
-    if entry.node.as_ref().is_none_or(is_new) || rules.remove_first || rules.backup.is_some() {
+    if entry.place.parent.as_ref().is_none_or(is_new)
+        || rules.remove_first
+        || rules.backup.is_some()
+    {
         return false;
     }
     let dest = dest_dir(ctx, entry);
-    dest.is_some_and(|dir| sys::stat(dir.as_fd(), &entry.name, Symlinks::Follow).is_ok())
+    dest.is_some_and(|dir| sys::stat(dir.as_fd(), &entry.place.name, Symlinks::Follow).is_ok())
 }
 
 fn dest_dir<'n>(ctx: &Context<'_>, entry: &'n StoredEntry) -> Option<Pinned<'n>> {
-    let node = entry.node.as_ref()?;
+    let node = entry.place.parent.as_ref()?;
     ctx.descriptors.pin(node, Side::Dest, ctx).ok()
 }
 
@@ -216,7 +219,10 @@ fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
         return;
     };
     let needs = Needs::of(&source.stat);
-    let operand = entry.node.is_none().then_some(entry.operand);
+    let Place {
+        parent, operand, ..
+    } = &entry.place;
+    let operand = parent.is_none().then_some(*operand);
     with_entry(entry, worker, |copy| {
         let source = take(&run.ctx, copy.entry, source)?;
         let filled = dest.finish(&run.ctx, copy.entry, &source);

@@ -165,11 +165,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Proc
     }
     if is_directory {
         run.used.check_directory_dest(ctx, entry)?;
-        let place = Place {
-            parent: None,
-            name: entry.source_name.into(),
-            operand: entry.operand,
-        };
+        let place = entry.place();
         let purpose = Purpose::Process { pass: 0 };
         copy.worker.push(Task::Enter { place, purpose }, When::Next);
         return Ok(Processed::Queued);
@@ -202,9 +198,8 @@ pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyR
 /// may have listed the wrong type, or another process has replaced the directory.
 #[cold]
 pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
-    let node = place.parent.as_ref()?;
-    let listed = sys::Entry::new(&place.name, FileType::Directory);
-    let stat = ctx.with_entry(Some(node), place.operand, listed, look::at_source);
+    place.parent.as_ref()?;
+    let stat = ctx.with_entry(place, FileType::Directory, look::at_source);
     let kind = sys::file_type(&stat.ok()?.ok()?);
     (kind != FileType::Directory).then_some(kind)
 }
@@ -257,8 +252,8 @@ pub(super) fn with_entry<'a, 's, 'e>(
 ) {
     let run = worker.job;
     let ctx = &run.ctx;
-    let (node, listed) = (stored.node.as_ref(), stored.listed());
-    let reached = ctx.with_entry(node, stored.operand, listed, |entry| {
+    let StoredEntry { place, kind, .. } = &stored;
+    let reached = ctx.with_entry(place, *kind, |entry| {
         let entry = &stored.restore(*entry);
         let worker = &mut *worker;
         if let Err(failure) = process(&mut EntryCopy { run, entry, worker }) {
@@ -267,15 +262,16 @@ pub(super) fn with_entry<'a, 's, 'e>(
         }
     });
     if let Err(error) = reached {
-        ctx.fail(stored.operand, error);
-        if let Some(node) = node {
+        ctx.fail(place.operand, error);
+        if let Some(node) = &place.parent {
             node.state.note_incomplete();
             // The directories could not be opened, and only the paths are needed.
+            let listed = sys::Entry::new(&place.name, *kind);
             let entry = stored.restore(ctx.listed_entry(node, [CWD; 2], listed));
             let dir = ctx.descriptors.pin(node, Side::Dest, ctx);
             let dir = dir.as_ref().map(AsFd::as_fd).map_err(|&errno| errno);
             backup::restore_in(ctx, &entry, dir);
         }
     }
-    walk::leave(stored.node, worker);
+    walk::leave(stored.place.parent, worker);
 }

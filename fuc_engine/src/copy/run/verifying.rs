@@ -111,10 +111,10 @@ fn write_to_disk(run: &CopyRun<'_>, files: &[StoredEntry]) {
         sys::sync_filesystem(dir.as_fd())
     };
     // If this fails, each file is written when it is read.
-    let _ = match &last.node {
+    let _ = match &last.place.parent {
         Some(node) => OpenDirs::open(run, node).and_then(|dirs| sync(dirs.dest())),
         None => {
-            let parent = run.ctx.open_dest_parent(last.operand);
+            let parent = run.ctx.open_dest_parent(last.place.operand);
             parent.and_then(|parent| sync(parent.as_fd()))
         }
     };
