@@ -78,17 +78,11 @@ fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
 /// listed, because another filter would decide about its entries.
 #[inline]
 pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
-    match &visitor.settings().filters {
-        Some(_) => enter_filtered(visitor, node),
-        None => Ok(()),
+    if visitor.settings().filters.is_some() {
+        let descriptors = visitor.descriptors();
+        let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
+        enter_open(visitor, node, dir.as_fd());
     }
-}
-
-#[cold]
-fn enter_filtered<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
-    let descriptors = visitor.descriptors();
-    let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
-    enter_open(visitor, node, dir.as_fd());
     Ok(())
 }
 
@@ -124,27 +118,15 @@ pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
 }
 
 /// Removes the entries from `listing` that the filter leaves alone. Marks directories that it skips.
-#[inline]
 pub(super) fn retain<V: Visitor>(
     visitor: &V,
     listing: &mut Listing,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
 ) {
-    if let Some(filters) = &visitor.settings().filters {
-        retain_taken(visitor, filters, listing, node, dir);
-    }
-}
-
-#[cold]
-fn retain_taken<V: Visitor>(
-    visitor: &V,
-    filters: &Filters,
-    listing: &mut Listing,
-    node: &NodeOf<V>,
-    dir: BorrowedFd<'_>,
-) {
-    let filter = filters.of(node);
+    let Some(filter) = visitor.settings().filter_of(node) else {
+        return;
+    };
     let mut asked = 0;
     listing.retain(|entry| {
         // The entries that are left in a cancelled run are not processed.
@@ -227,8 +209,8 @@ pub(crate) fn reconsider<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Reconsidered {
     let entry = Entry::new(name, kind);
-    let taken = match &worker.job.settings().filters {
-        Some(filters) => decide(worker.job, &*filters.of(node), node, dir, entry),
+    let taken = match worker.job.settings().filter_of(node) {
+        Some(filter) => decide(worker.job, &*filter, node, dir, entry),
         None => Some(entry),
     };
     match taken {
