@@ -126,11 +126,6 @@ fn list_into<V: Visitor>(
             process(buffer, node, &dirs, worker);
             break;
         }
-        if is_wide && wants_entries(worker) && may_share(visitor) {
-            let empty = worker.scratch.buffer();
-            offer(batch(std::mem::replace(buffer, empty), node), worker);
-            continue;
-        }
         let processed = process(buffer, node, &dirs, worker);
         queued += processed.queued;
         if processed.is_interrupted && visitor.settings().is_in_order {
