@@ -191,7 +191,6 @@ pub(super) struct ContentCopy<'a> {
     buffer_bytes: usize,
     /// `None` if the source is small, or if no server stores it.
     read_ahead: Option<ReadAhead>,
-    copied: u64,
     /// Bytes moved since the last call of `progress`.
     unreported: u64,
     /// `true` if the source ended before its size.
@@ -220,7 +219,6 @@ impl<'a> ContentCopy<'a> {
             buffer,
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
-            copied: 0,
             unreported: 0,
             is_short: false,
             is_shared: false,
@@ -275,7 +273,7 @@ impl<'a> ContentCopy<'a> {
             self.read_ahead = Some(ReadAhead::new(self.source.size()));
         }
         self.read_and_write(u64::MAX)?;
-        self.is_short = self.copied < self.source.size();
+        self.is_short = self.writer.position() < self.source.size();
         Ok(())
     }
 
@@ -303,7 +301,7 @@ impl<'a> ContentCopy<'a> {
         }
         match sys::clone_file(self.source.fd(), self.dest.fd) {
             Ok(()) => {
-                self.count_moved(self.source.size());
+                self.unreported = self.source.size();
                 self.method.reflink = Mechanism::Used;
                 Ok(Rung::Copied)
             }
@@ -357,7 +355,7 @@ impl<'a> ContentCopy<'a> {
         loop {
             match sys::copy_range(self.source.fd(), None, self.dest.fd, piece) {
                 Ok(0) => {
-                    let is_end = self.copied >= self.source.size();
+                    let is_end = self.writer.position() >= self.source.size();
                     return Ok(match is_end && self.source.reports_true_size() {
                         true => Rung::Copied,
                         // The source became shorter, or the filesystem fails without an error.
@@ -367,7 +365,7 @@ impl<'a> ContentCopy<'a> {
                 Ok(bytes) => {
                     self.note_copied(bytes as u64);
                     // A short result is the end.
-                    let is_all = self.copied == self.source.size() && bytes < piece;
+                    let is_all = self.writer.position() == self.source.size() && bytes < piece;
                     if is_all && self.source.reports_true_size() {
                         return Ok(Rung::Copied);
                     }
@@ -393,11 +391,6 @@ impl<'a> ContentCopy<'a> {
     fn note_copied(&mut self, bytes: u64) {
         self.method.offload = Mechanism::Used;
         self.writer.note_copied(bytes);
-        self.count_moved(bytes);
-    }
-
-    fn count_moved(&mut self, bytes: u64) {
-        self.copied += bytes;
         self.unreported += bytes;
     }
 
@@ -429,7 +422,10 @@ impl<'a> ContentCopy<'a> {
             let (source, piece) = (self.source.fd(), &mut self.buffer[..wanted]);
             let read = match &mut self.read_ahead {
                 None => sys::read(source, piece),
-                Some(ahead) => ahead.read(source, self.copied, piece, |it| sys::read(source, it)),
+                Some(ahead) => {
+                    let at = self.writer.position();
+                    ahead.read(source, at, piece, |piece| sys::read(source, piece))
+                }
             };
             let read = read.map_err(ContentError::Read)?;
             if read == 0 {
@@ -437,7 +433,7 @@ impl<'a> ContentCopy<'a> {
             }
             self.writer.write(&self.buffer[..read], self.progress)?;
             done += read as u64;
-            self.count_moved(read as u64);
+            self.unreported += read as u64;
             self.report(READ_PIECE_BYTES, Some(self.writer.position()))?;
         }
         // Only few files need a large buffer.
