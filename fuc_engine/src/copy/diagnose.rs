@@ -24,7 +24,7 @@ use crate::sys::{self, Identity};
 const MOST_LEVELS: usize = 64;
 
 /// Returns a refusal with the paths of the source and of the dest.
-pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
+fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
     match refusal {
         Refusal::SameFile | Refusal::IntoItself => {
             Error::refused(refusal, source).with_other(Side::Dest, dest)

@@ -79,11 +79,14 @@ fn begin_portion(
             return None;
         }
         ctx.report.publish(&mut worker.scratch.tally);
+        let give_up = |error| {
+            ctx.fail(index, error);
+            ctx.finish_operand(index);
+        };
         let parent = match make_parents(run, index) {
             Ok(parent) => parent,
             Err(error) => {
-                ctx.fail(index, error);
-                ctx.finish_operand(index);
+                give_up(error);
                 continue;
             }
         };
@@ -91,8 +94,7 @@ fn begin_portion(
         let stat = match look::at_source(&entry) {
             Ok(stat) => stat,
             Err(errno) => {
-                ctx.fail(index, ctx.source_stat_failure(&entry, errno).error);
-                ctx.finish_operand(index);
+                give_up(ctx.source_stat_failure(&entry, errno).error);
                 continue;
             }
         };

@@ -13,7 +13,6 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
-use crate::copy::diagnose;
 use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
@@ -26,7 +25,7 @@ use crate::node::{Dir, Node, Place, Side};
 use crate::operand;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Fd, Identity, InheritedTable, Listing, TableUse};
+use crate::sys::{self, CWD, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
     self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
@@ -323,15 +322,11 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
-        node.state.note_incomplete();
-        for sys::Entry { name, .. } in names.entries() {
-            let path = |side| {
-                let operand = self.ctx.operand_path(node.place.operand, side);
-                node.place.path(&operand, Some(name))
-            };
-            let paths = [Side::Source, Side::Dest].map(path);
-            let error = diagnose::refused(Refusal::HomeNotReached, paths);
-            self.ctx.fail(node.place.operand, error);
+        for listed in names.entries() {
+            // Only its paths are needed.
+            let entry = self.ctx.listed_entry(node, [CWD; 2], listed);
+            let failure = self.ctx.refused(&entry, Refusal::HomeNotReached);
+            self.ctx.report_failure(&entry, failure);
         }
     }
 }
