@@ -92,7 +92,7 @@ pub(super) enum Next {
     Cancel,
 }
 
-/// Called between the pieces of a large file. It returns [`Next::Share`] only after a piece with a rest.
+/// Called between the pieces of a large file, with the bytes moved since the last call. It returns [`Next::Share`] only after a piece with a rest.
 type Progress<'p> = &'p mut dyn FnMut(Piece) -> Next;
 
 /// The reason why content could not be moved, by the side that failed.
@@ -197,8 +197,6 @@ pub(super) struct ContentCopy<'a> {
     is_short: bool,
     /// Several workers copy the rest, and complete the dest.
     is_shared: bool,
-    /// Gets the bytes moved since the last call.
-    progress: Progress<'a>,
 }
 
 impl<'a> ContentCopy<'a> {
@@ -215,14 +213,13 @@ impl<'a> ContentCopy<'a> {
             dest,
             options,
             method: CopyMethod::default(),
-            writer: SparseWriter::new(dest.fd),
+            writer: SparseWriter::new(dest.fd, progress),
             buffer,
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
             unreported: 0,
             is_short: false,
             is_shared: false,
-            progress,
         }
     }
 
@@ -243,7 +240,7 @@ impl<'a> ContentCopy<'a> {
             }
             self.try_rungs()?;
             if !self.is_shared {
-                self.writer.finish(self.progress)?;
+                self.writer.finish()?;
                 self.cut_at_end()?;
             }
         }
@@ -400,7 +397,7 @@ impl<'a> ContentCopy<'a> {
             return Ok(());
         }
         let bytes = std::mem::take(&mut self.unreported);
-        match (self.progress)(Piece { bytes, rest }) {
+        match (self.writer.progress)(Piece { bytes, rest }) {
             Next::Piece => {}
             Next::Share => self.is_shared = true,
             Next::Cancel => return Err(ContentError::Cancelled),
@@ -431,7 +428,7 @@ impl<'a> ContentCopy<'a> {
             if read == 0 {
                 break;
             }
-            self.writer.write(&self.buffer[..read], self.progress)?;
+            self.writer.write(&self.buffer[..read])?;
             done += read as u64;
             self.unreported += read as u64;
             self.report(READ_PIECE_BYTES, Some(self.writer.position()))?;

@@ -6,10 +6,8 @@
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::SeekFrom;
-use rustix::io::Errno;
-
 use super::read_ahead::ReadAhead;
+use super::sparse::next_data;
 use super::{ContentError, Piece, READ_PIECE_BYTES, SERVER_BUFFER_BYTES, has_holes};
 use crate::copy::options::{CopyOp, Sparse};
 use crate::sys::{self, Stat};
@@ -55,9 +53,16 @@ impl<'a> RangeCopy<'a> {
             mut end,
         } = range;
         while at < end {
-            // Without more data, the rest is a hole.
-            let Some(data) = self.next_data(at) else {
-                return Ok(end);
+            let data = match self.keeps_holes {
+                true => next_data(self.source, at),
+                false => Ok(Some(at..u64::MAX)),
+            };
+            let data = match data {
+                Ok(Some(data)) => data,
+                // The rest is a hole.
+                Ok(None) => return Ok(end),
+                // Reading copies data and holes alike.
+                Err(_) => at..u64::MAX,
             };
             at = data.start.min(end);
             let mut ahead = ReadAhead::new(data.end.min(end));
@@ -78,24 +83,6 @@ impl<'a> RangeCopy<'a> {
             }
         }
         Ok(at)
-    }
-
-    /// Returns the next data at or after `at`, or `None` if there is none.
-    fn next_data(&self, at: u64) -> Option<Range<u64>> {
-        let everything = Some(at..u64::MAX);
-        if !self.keeps_holes {
-            return everything;
-        }
-        let start = match sys::seek(self.source, SeekFrom::Data(at)) {
-            Ok(start) => start,
-            Err(Errno::NXIO) => return None,
-            Err(_) => return everything,
-        };
-        match sys::seek(self.source, SeekFrom::Hole(start)) {
-            Ok(end) if end > start => Some(start..end),
-            // The source was changed, or its filesystem cannot tell. Reading copies data and holes alike.
-            _ => everything,
-        }
     }
 
     /// Copies the beginning of `data`. Returns how many bytes there were.

@@ -25,6 +25,7 @@
 //!       `- offset ----'   a seek moves it; only a write behind the hole shows that the dest accepts the hole
 //! ```
 
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use rustix::fs::SeekFrom;
@@ -39,10 +40,10 @@ impl ContentCopy<'_> {
     pub(super) fn copy_around_holes(&mut self) -> Result<Rung, ContentError> {
         let mut position = 0;
         loop {
-            let data = match sys::seek(self.source.fd(), SeekFrom::Data(position)) {
-                Ok(data) => data,
-                // The kernel found no data up to the end. The source may have grown since then.
-                Err(Errno::NXIO) => {
+            let Range { start, end } = match next_data(self.source.fd(), position) {
+                Ok(Some(data)) => data,
+                // There was no data up to the end. The source may have grown since then.
+                Ok(None) => {
                     let Ok(end) = sys::seek(self.source.fd(), SeekFrom::End(0)) else {
                         return self.read_rest(position);
                     };
@@ -53,24 +54,26 @@ impl ContentCopy<'_> {
                         self.method.seeks_holes = true;
                         self.method.finds_zeros = false;
                     }
-                    self.end_at(end)?;
+                    if self.source.reports_true_size() {
+                        self.writer.skip_to(end);
+                    } else {
+                        self.read_extent(end, u64::MAX)?;
+                    }
                     return Ok(Rung::Copied);
                 }
                 Err(_) if position == 0 => return Ok(Rung::NotHere),
                 Err(_) => return self.read_rest(position),
             };
-            let hole = match sys::seek(self.source.fd(), SeekFrom::Hole(data)) {
-                Ok(hole) if hole > data => hole,
-                // The position was data a moment ago.
-                _ => return self.read_rest(data),
-            };
+            if end == u64::MAX {
+                return self.read_rest(start);
+            }
             self.method.seeks_holes = true;
-            if !self.copy_extent(data, hole)? {
+            if !self.copy_extent(start, end)? {
                 // The source became shorter. The bytes read so far are the file.
                 self.is_short = true;
                 return Ok(Rung::Copied);
             }
-            position = hole;
+            position = end;
         }
     }
 
@@ -81,23 +84,13 @@ impl ContentCopy<'_> {
         Ok(Rung::Copied)
     }
 
-    /// Lets the dest end with a hole. Copies the data after it, which exists only on filesystems with untrue sizes.
-    fn end_at(&mut self, end: u64) -> Result<(), ContentError> {
-        if self.source.reports_true_size() {
-            self.writer.skip_to(end);
-        } else {
-            self.read_extent(end, u64::MAX)?;
-        }
-        Ok(())
-    }
-
     /// Copies one run of data. Returns `false` if the source ended before `end`.
     fn copy_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
         if !self.options.lets_kernel_copy() || self.method.offload == Mechanism::Unsupported {
             return self.read_extent(start, end);
         }
         self.writer.skip_to(start);
-        self.writer.seek_to_next(self.progress)?;
+        self.writer.seek_to_next()?;
         let mut at = start;
         while at < end {
             let piece = usize::try_from(end - at).unwrap_or(ALL).min(PIECE_BYTES);
@@ -120,9 +113,24 @@ impl ContentCopy<'_> {
     }
 }
 
+/// Returns the next data of a file at or after `at`, or `None` if there is none. The data ends at [`u64::MAX`] if its end
+/// is unknown, because the file was changed or its filesystem does not say.
+pub(super) fn next_data(file: BorrowedFd<'_>, at: u64) -> Result<Option<Range<u64>>, Errno> {
+    let start = match sys::seek(file, SeekFrom::Data(at)) {
+        Err(Errno::NXIO) => return Ok(None),
+        start => start?,
+    };
+    Ok(Some(match sys::seek(file, SeekFrom::Hole(start)) {
+        Ok(end) if end > start => start..end,
+        _ => start..u64::MAX,
+    }))
+}
+
 /// A writer to an empty file.
 pub(super) struct SparseWriter<'a> {
     dest: BorrowedFd<'a>,
+    /// Called between pieces of the content, also of zeros in a hole that is filled.
+    pub(super) progress: Progress<'a>,
     /// Size of the blocks that become holes if they are zero.
     zero_block_bytes: Option<usize>,
     /// Position in the file of the next byte.
@@ -142,9 +150,10 @@ impl<'a> SparseWriter<'a> {
     /// blocks, and network filesystems report sizes that are not those of their blocks.
     const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 512..=64 << 10;
 
-    pub(super) fn new(dest: BorrowedFd<'a>) -> Self {
+    pub(super) fn new(dest: BorrowedFd<'a>, progress: Progress<'a>) -> Self {
         Self {
             dest,
+            progress,
             zero_block_bytes: None,
             at: 0,
             offset: 0,
@@ -179,11 +188,7 @@ impl<'a> SparseWriter<'a> {
         self.written_to = self.at;
     }
 
-    pub(super) fn write(
-        &mut self,
-        mut bytes: &[u8],
-        progress: Progress<'_>,
-    ) -> Result<(), ContentError> {
+    pub(super) fn write(&mut self, mut bytes: &[u8]) -> Result<(), ContentError> {
         while !bytes.is_empty() {
             let (zeros, data) = match self.zero_block_bytes {
                 Some(block_bytes) => next_runs(self.at, block_bytes, bytes),
@@ -191,18 +196,18 @@ impl<'a> SparseWriter<'a> {
             };
             self.at += zeros as u64;
             if data > 0 {
-                self.write_data(&bytes[zeros..zeros + data], progress)?;
+                self.write_data(&bytes[zeros..zeros + data])?;
             }
             bytes = &bytes[zeros + data..];
         }
         Ok(())
     }
 
-    fn write_data(&mut self, bytes: &[u8], progress: Progress<'_>) -> Result<(), ContentError> {
-        self.seek_to_next(progress)?;
+    fn write_data(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
+        self.seek_to_next()?;
         match sys::write_all(self.dest, bytes) {
             Err(errno) if self.written_to < self.at && !is_full(errno) => {
-                self.fill_hole(progress)?;
+                self.fill_hole()?;
                 sys::write_all(self.dest, bytes)
             }
             written => written,
@@ -214,18 +219,18 @@ impl<'a> SparseWriter<'a> {
     }
 
     /// Moves the dest's own offset to the next byte.
-    fn seek_to_next(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+    fn seek_to_next(&mut self) -> Result<(), ContentError> {
         if self.offset == self.at {
             return Ok(());
         }
         let is_behind_hole = self.written_to < self.at;
         if is_behind_hole && self.fills_holes {
-            return self.fill_hole(progress);
+            return self.fill_hole();
         }
         self.punch_hole();
         match sys::seek(self.dest, SeekFrom::Start(self.at)) {
             Ok(offset) => self.offset = offset,
-            Err(_) if is_behind_hole => return self.fill_hole(progress),
+            Err(_) if is_behind_hole => return self.fill_hole(),
             Err(errno) => return Err(ContentError::Write(errno)),
         }
         Ok(())
@@ -241,7 +246,7 @@ impl<'a> SparseWriter<'a> {
 
     /// Writes zeros up to the next byte, because the dest does not accept the hole.
     #[cold]
-    fn fill_hole(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+    fn fill_hole(&mut self) -> Result<(), ContentError> {
         static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
         self.fills_holes = true;
         if self.offset != self.written_to {
@@ -255,7 +260,7 @@ impl<'a> SparseWriter<'a> {
             self.written_to += zeros.len() as u64;
             self.offset = self.written_to;
             let (bytes, rest) = (0, None);
-            if progress(Piece { bytes, rest }) == Next::Cancel {
+            if (self.progress)(Piece { bytes, rest }) == Next::Cancel {
                 return Err(ContentError::Cancelled);
             }
         }
@@ -263,13 +268,13 @@ impl<'a> SparseWriter<'a> {
     }
 
     /// Extends the dest to the current position. Truncates it if that is before the end.
-    pub(super) fn finish(&mut self, progress: Progress<'_>) -> Result<(), ContentError> {
+    pub(super) fn finish(&mut self) -> Result<(), ContentError> {
         if self.written_to == self.at {
             return Ok(());
         }
         let is_behind_hole = self.written_to < self.at;
         if is_behind_hole && self.fills_holes {
-            return self.fill_hole(progress);
+            return self.fill_hole();
         }
         let resized = match is_behind_hole {
             true => extend(self.dest, self.at),
@@ -277,7 +282,7 @@ impl<'a> SparseWriter<'a> {
         };
         match resized {
             Ok(()) => self.punch_hole(),
-            Err(errno) if is_behind_hole && !is_full(errno) => return self.fill_hole(progress),
+            Err(errno) if is_behind_hole && !is_full(errno) => return self.fill_hole(),
             Err(errno) => return Err(ContentError::Write(errno)),
         }
         Ok(())
