@@ -22,31 +22,31 @@ use crate::sched::When;
 use crate::sys::{self, Pinned, Stat};
 use crate::walk::{self, Task, Walker};
 
-/// Queues a large file as a task of its own, so that several workers can share a directory of large files. Goes on
-/// with the source if that is not possible.
+/// Lends a descriptor to a large file that can be [queued](queue). Returns `false` if it must be copied at once.
 #[cold]
-pub(super) fn try_queue(
-    copy: &mut EntryCopy<'_, '_, '_, '_>,
-    stat: &Stat,
-    source: Option<OpenSource>,
-) -> ControlFlow<(), Option<OpenSource>> {
+pub(super) fn try_lend(copy: &EntryCopy<'_, '_, '_, '_>, stat: &Stat) -> bool {
     let EntryCopy { run, entry, .. } = *copy;
-    let is_possible = !entry.is_operand()
+    !entry.is_operand()
         && may_come_later(&run.ctx, entry, stat)
         // If rules were applied, the dest may have been moved away, so the file is copied at
         // once.
         && matches!(entry.dest_state, DestState::Unchecked)
-        && run.ctx.descriptors.lend(LargeFile::DESCRIPTORS);
-    if !is_possible {
-        return ControlFlow::Continue(source);
-    }
+        && run.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
+}
+
+/// Queues a large file as a task of its own, so that several workers can share a directory of large files.
+pub(super) fn queue(
+    copy: &mut EntryCopy<'_, '_, '_, '_>,
+    stat: &Stat,
+    source: Option<OpenSource>,
+) -> Processed {
     let file = LargeFile {
         source: source.map(SharedSource::from),
-        entry: StoredEntry::of(entry),
+        entry: StoredEntry::of(copy.entry),
         needs: Needs::of(stat),
     };
     push(Some(Box::new(file)), copy.worker);
-    ControlFlow::Break(())
+    Processed::QueuedLarge
 }
 
 fn push(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {

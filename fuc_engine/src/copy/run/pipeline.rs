@@ -71,9 +71,9 @@ impl EntryCopy<'_, '_, '_, '_> {
             ControlFlow::Break(processed) => return Ok(processed),
         };
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
-        match large::try_queue(self, &source, None) {
-            ControlFlow::Break(()) => Ok(Processed::QueuedLarge),
-            ControlFlow::Continue(_) => self.decide(&source),
+        match large::try_lend(self, &source) {
+            true => Ok(large::queue(self, &source, None)),
+            false => self.decide(&source),
         }
     }
 
@@ -312,9 +312,9 @@ impl EntryCopy<'_, '_, '_, '_> {
             return Ok(Processed::Handled);
         }
         let stat = source.stat;
-        match large::try_queue(self, &stat, Some(source)) {
-            ControlFlow::Continue(Some(source)) => large::copy_content(self, source),
-            _ => Ok(Processed::QueuedLarge),
+        match large::try_lend(self, &stat) {
+            true => Ok(large::queue(self, &stat, Some(source))),
+            false => large::copy_content(self, source),
         }
     }
 
