@@ -19,7 +19,7 @@ use super::decide::overwrite::DestTreatment;
 use super::decide::times::StoredTimes;
 use super::durability::Durability;
 use super::facts::{CopyDir, CopyNode, DestState, Entry, FileId, Symlinks};
-use super::operand::{Bases, DestParent, OpenParent, Operands, open_parent};
+use super::operand::{Bases, OpenParent, Operands, open_parent};
 use super::options::{Backup, Dest, LinkKind};
 use super::policy::Policy;
 use super::writers::Writers;
@@ -201,18 +201,9 @@ impl Context<'_> {
     /// # Errors
     /// `ESTALE` if another directory is there now.
     pub(super) fn open_dest_parent(&self, operand: u32) -> Result<OpenParent<'_>, Errno> {
-        match self.operands.parent(operand) {
-            Some(parent) => self.open_parent_again(operand, parent),
-            None => Ok(OpenParent::Target(self.target())),
-        }
-    }
-
-    #[cold]
-    fn open_parent_again(
-        &self,
-        operand: u32,
-        parent: &DestParent,
-    ) -> Result<OpenParent<'_>, Errno> {
+        let Some(parent) = self.operands.parent(operand) else {
+            return Ok(OpenParent::Target(self.target()));
+        };
         let dir = self.descriptors.making_room(|| {
             let name = self.operands.dest_name(operand);
             open_parent(&self.policy, self.target(), name, |_| Ok(()))
@@ -450,17 +441,9 @@ impl Context<'_> {
         entry: &Entry<'_>,
         event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
     ) {
-        if self.report.wants_events() {
-            self.emit_wanted(entry, event);
+        if !self.report.wants_events() {
+            return;
         }
-    }
-
-    #[cold]
-    fn emit_wanted(
-        &self,
-        entry: &Entry<'_>,
-        event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
-    ) {
         let [source, dest] = [Side::Source, Side::Dest].map(|side| self.path(entry, side));
         let backup = self.backup_path(entry);
         self.report.event(event(&source, &dest, backup.as_deref()));

@@ -171,7 +171,7 @@ impl<'a> CopyRun<'a> {
 
     fn assists(&self) -> bool {
         let stealing = self.stealing.as_ref();
-        stealing.is_some_and(|stealing| stealing.part() == Part::Assistant)
+        stealing.is_some_and(|stealing| stealing.part == Part::Assistant)
     }
 
     pub(super) fn run(&mut self, sources: impl IntoIterator<Item = PathBuf>) -> Summary {
