@@ -39,7 +39,7 @@ pub(super) fn begin<V: Visitor>(stolen: Box<Stolen>, worker: &mut Walker<'_, '_,
             let given = visitor.copy_range(&parent, &mut stolen, worker);
             // The parent is closed before the ticket is given back.
             release(visitor, &parent);
-            stealing.exchange().give_back(stolen.ticket, given);
+            stealing.exchange.give_back(stolen.ticket, given);
         }
         Load::Names(names) => {
             let loan = Loan {
@@ -74,7 +74,7 @@ fn put_off<V: Visitor>(mut stolen: Box<Stolen>, worker: &mut Walker<'_, '_, V>) 
         thread::sleep(PAUSE);
         worker.push(Task::Stolen(stolen), When::Idle);
     } else {
-        let exchange = stealing(visitor).exchange();
+        let exchange = stealing(visitor).exchange;
         exchange.give_back(stolen.ticket, Given::NotReached);
     }
 }

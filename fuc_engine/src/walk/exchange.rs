@@ -83,8 +83,8 @@ enum Kept<D: Dir, T> {
 
 /// The work that has changed hands.
 pub(crate) struct Stealing<'a, D: Dir, T> {
-    exchange: &'a dyn Exchange,
-    part: Part,
+    pub(super) exchange: &'a dyn Exchange,
+    pub(crate) part: Part,
     execution: Execution,
     away: Mutex<Away<D, T>>,
     /// The loan in each borrowed parent, by the address of its node.
@@ -119,10 +119,6 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         }
     }
 
-    pub(crate) fn part(&self) -> Part {
-        self.part
-    }
-
     /// Returns `true` if this engine gives work to others. In a dry run the leader plans all changes, because no other
     /// engine could see them.
     pub(super) fn gives(&self) -> bool {
@@ -152,10 +148,6 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
         if let Some(loan) = loan {
             self.exchange.give_back(loan.ticket, given);
         }
-    }
-
-    pub(super) fn exchange(&self) -> &dyn Exchange {
-        self.exchange
     }
 
     /// Keeps names until they come back.
@@ -278,11 +270,11 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
         // They may come back as soon as they are given.
         expect(stolen.len());
         stolen.extend(passed_on);
-        self.exchange().give(stolen);
+        self.exchange.give(stolen);
     }
 
     fn steal(&self) {
-        self.exchange().steal();
+        self.exchange.steal();
     }
 }
 
@@ -348,7 +340,7 @@ fn send<V: Visitor>(names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
     // They may come back as soon as they are given.
     worker.expect(1);
     let stolen = stealing.keep_names(names);
-    stealing.exchange().entrust(home, vec![stolen]);
+    stealing.exchange.entrust(home, vec![stolen]);
 }
 
 /// Passes messages of other engines on to the workers, until the exchange ends. The run of an assistant does not end
@@ -357,11 +349,11 @@ pub(super) fn attend<V: Visitor>(
     stealing: &Stealing<'_, V::Dir, V::Task>,
     inlet: &Inlet<'_, Task<V>>,
 ) {
-    if stealing.part() == Part::Leader {
+    if stealing.part == Part::Leader {
         inlet.close();
     }
     loop {
-        match stealing.exchange().receive() {
+        match stealing.exchange.receive() {
             Incoming::Request => inlet.request(),
             Incoming::Stolen(stolen) => {
                 let tasks = stolen.into_iter().map(Box::new).map(Task::Stolen);
@@ -375,7 +367,7 @@ pub(super) fn attend<V: Visitor>(
             Incoming::End => break,
         }
     }
-    if stealing.part() == Part::Assistant {
+    if stealing.part == Part::Assistant {
         inlet.close();
     }
 }

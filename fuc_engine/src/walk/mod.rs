@@ -340,8 +340,8 @@ pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Ta
     let attend = stealing
         .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
     sched::scope(visitor, attend, |worker| {
-        let _end = stealing.map(|stealing| End(stealing.exchange()));
-        if stealing.is_some_and(|stealing| stealing.part() == Part::Assistant) {
+        let _end = stealing.map(|stealing| End(stealing.exchange));
+        if stealing.is_some_and(|stealing| stealing.part == Part::Assistant) {
             return worker.run_all();
         }
         for task in tasks {
@@ -453,7 +453,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         Task::Stolen(stolen) => {
             let given = Given::Finished(Finished::NOT_DONE);
             exchange::stealing(visitor)
-                .exchange()
+                .exchange
                 .give_back(stolen.ticket, given);
             None
         }
