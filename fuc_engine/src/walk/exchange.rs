@@ -127,8 +127,8 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
 
     /// Returns the engine that is the home of the files with this inode number, if that is another engine.
     pub(crate) fn other_home(&self, inode: u64) -> Option<u32> {
-        let home = self.exchange.home(inode);
-        (self.gives() && home != self.exchange.engine()).then_some(home)
+        let home = self.gives().then(|| self.exchange.home(inode))?;
+        (home != self.exchange.engine()).then_some(home)
     }
 
     /// Notes which entries of a borrowed parent another engine has given.
