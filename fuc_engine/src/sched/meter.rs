@@ -160,7 +160,8 @@ impl Meter {
     }
 
     /// Adds a lap and begins the next one. Returns the last part of the lap, which is short if nothing is measured any more.
-    #[inline]
+    // As a call of its own it costs 1.4 more instructions an entry.
+    #[inline(always)]
     pub(super) fn record(&self, lap: &mut Lap) -> LapPart {
         if self.due_nanos.load(Relaxed) == NEVER {
             return LapPart::SHORT;
