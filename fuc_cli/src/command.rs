@@ -118,7 +118,7 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             console,
         };
         let mut own_options = 0;
-        let config = Config(self.tool.variable("CONFIG"));
+        let config = Config(self.tool.choose("RMZ_CONFIG", "CPZ_CONFIG"));
         let skips_config = scan.matched.iter().any(|flag| flag.id == self.no_config);
         if scan.stop.is_none() && personality == Personality::Extended && !skips_config {
             // Reads the files of patterns, too, so that an error can name the line.

@@ -12,8 +12,8 @@ use crate::quote;
 use crate::wording::errno_text;
 
 /// The environment variable that names the file.
-#[derive(Debug)]
-pub(crate) struct Config(pub(crate) String);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Config(pub(crate) &'static str);
 
 impl Config {
     /// Returns the flags in the user's file, in order. There are none without a file. Without the environment variable, this
@@ -28,7 +28,7 @@ impl Config {
         console: &Console,
         check: impl Fn(&Occurrence<I>) -> Result<(), UsageError>,
     ) -> Result<Vec<Occurrence<I>>, UsageError> {
-        let Some(file) = std::env::var_os(&self.0).filter(|file| !file.is_empty()) else {
+        let Some(file) = std::env::var_os(self.0).filter(|file| !file.is_empty()) else {
             return Ok(Vec::new());
         };
         let content = std::fs::read(&file).map_err(|error| {
@@ -91,14 +91,15 @@ fn read_line<I: Copy>(
     })
 }
 
-/// Returns the line with `=` between name and value, if that makes an extension of it. On a command line, a space
+/// Returns the line with only `=` between name and value, if that makes an extension of it. On a command line, a space
 /// may stand there.
 fn with_equals_sign<I: Copy>(table: &Table<I>, line: &[u8]) -> Option<OsString> {
     let space = line.iter().position(u8::is_ascii_whitespace)?;
     let (name, value) = (&line[..space], line[space..].trim_ascii());
+    let value = value.strip_prefix(b"=").unwrap_or(value).trim_ascii();
     let corrected = OsString::from_vec([name, b"=", value].concat());
     let is_extension = flags::read_config_line(table, &corrected).is_some();
-    is_extension.then_some(corrected)
+    (is_extension && !value.starts_with(b"-")).then_some(corrected)
 }
 
 /// Puts the file and the line before an error, as `du` does for a list of names.

@@ -102,10 +102,10 @@ impl Watch {
     /// # Errors
     /// If the value of the variable is not one of [`WHEN`].
     pub fn begin(flag: Option<Progress>, tool: Tool, charset: Charset) -> Result<Self, UsageError> {
-        let variable = tool.variable("PROGRESS");
-        let progress = match (flag, std::env::var_os(&variable)) {
+        let variable = tool.choose("RMZ_PROGRESS", "CPZ_PROGRESS");
+        let progress = match (flag, std::env::var_os(variable)) {
             (Some(flag), _) => flag,
-            (None, Some(value)) if !value.is_empty() => choose(&variable, &value, &WHEN, charset)?,
+            (None, Some(value)) if !value.is_empty() => choose(variable, &value, &WHEN, charset)?,
             (None, _) => Progress::Never,
         };
         let counts = Arc::default();

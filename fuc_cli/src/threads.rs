@@ -20,7 +20,9 @@ pub fn parse(value: &OsStr, charset: Charset) -> Result<NonZeroUsize, UsageError
 /// Other values are ignored, because the variable only tunes: a stale one must not break scripts.
 #[must_use]
 pub fn from_environment(tool: Tool) -> Option<NonZeroUsize> {
-    number(&std::env::var_os(tool.variable("THREADS"))?)
+    number(&std::env::var_os(
+        tool.choose("RMZ_THREADS", "CPZ_THREADS"),
+    )?)
 }
 
 #[cfg(test)]

@@ -19,8 +19,11 @@ impl Tool {
         }
     }
 
-    /// Returns the name of our command's environment variable for a purpose, such as `RMZ_CONFIG`.
-    pub(crate) fn variable(self, purpose: &str) -> String {
-        format!("{}Z_{purpose}", self.name().to_uppercase())
+    /// Returns the one of the two that belongs to our command.
+    pub(crate) fn choose(self, rmz: &'static str, cpz: &'static str) -> &'static str {
+        match self {
+            Self::Remove => rmz,
+            Self::Copy => cpz,
+        }
     }
 }

@@ -144,6 +144,8 @@ fn a_space_before_a_value_is_pointed_out() {
     for (line, hint) in [
         ("--exclude *.o", "; write '--exclude=*.o'"),
         ("--threads\t 2 ", "; write '--threads=2'"),
+        ("--threads = 2", "; write '--threads=2'"),
+        ("--stats --unlock", ""),
         ("--interactive never", ""),
         ("--no-such 1", ""),
     ] {
