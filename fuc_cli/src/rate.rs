@@ -28,29 +28,27 @@ impl MaxRate {
     /// Parses the value of `--max-rate`: a number of entries, or a number of bytes with a unit, as in `200M`.
     ///
     /// # Errors
-    /// If the value is not a positive decimal number, perhaps with one of the letters `K`, `M`, `G` and `T`.
+    /// If the value is not a positive decimal number, perhaps with one of the units of GNU's commands: `K` or `KiB`
+    /// (1,024), `KB` (1,000), and so on with `M`, `G` and `T`.
     pub fn parse(value: &OsStr, charset: Charset) -> Result<Self, UsageError> {
         Self::read(value).ok_or_else(|| UsageError::invalid("rate", value, charset))
     }
 
     fn read(value: &OsStr) -> Option<Self> {
         let value = value.to_str()?;
-        let (digits, shift) = match value.find(|letter: char| !letter.is_ascii_digit()) {
-            None => (value, None),
-            Some(end) => {
-                let units = ["K", "M", "G", "T"];
-                let unit = units.iter().position(|&unit| unit == &value[end..])?;
-                (&value[..end], Some(10 * (1 + unit as u32)))
-            }
+        let unit = value.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        let number = &value[..value.len() - unit.len()];
+        let number: u64 = number.parse().ok()?;
+        let Some(letter) = unit.chars().next() else {
+            return NonZeroU64::new(number).map(Self::Entries);
         };
-        let number: u64 = digits.parse().ok()?;
-        match shift {
-            None => NonZeroU64::new(number).map(Self::Entries),
-            Some(shift) => {
-                let bytes = number.checked_mul(1 << shift)?;
-                NonZeroU64::new(bytes).map(Self::Bytes)
-            }
-        }
+        let power = 1 + "KMGT".find(letter)? as u32;
+        let base: u64 = match &unit[1..] {
+            "" | "iB" => 1024,
+            "B" => 1000,
+            _ => return None,
+        };
+        NonZeroU64::new(number.checked_mul(base.pow(power))?).map(Self::Bytes)
     }
 
     /// Returns the number that the rate limits.
@@ -129,6 +127,8 @@ mod tests {
             ("1K", MaxRate::Bytes(rate(1 << 10))),
             ("200M", MaxRate::Bytes(rate(200 << 20))),
             ("3T", MaxRate::Bytes(rate(3 << 40))),
+            ("50MB", MaxRate::Bytes(rate(50_000_000))),
+            ("2KiB", MaxRate::Bytes(rate(2048))),
         ] {
             assert_eq!(MaxRate::parse(value.as_ref(), Charset::Ascii), Ok(parsed));
         }
@@ -142,7 +142,9 @@ mod tests {
             "1.5",
             "x",
             "1k",
-            "1MB",
+            "1MBB",
+            "1Mi",
+            "1B",
             "99999999999T",
             "99999999999999999999999",
         ] {
