@@ -301,3 +301,29 @@ fn attributes_that_are_listed_but_cannot_be_read_are_reported() {
         }
     }
 }
+
+/// A filesystem may say so about a directory that is there.
+#[test]
+fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
+    for options in ["-rT", "-aT"] {
+        for (number, is_copied) in [(0, false), (1, true)] {
+            let scratch = Scratch::in_memory();
+            let tree = Tree::at(scratch.path());
+            tree.file("s/f", "").file("d/f", "").file("d/old", "");
+            let run = Run::new(CPZ).args([options, "--delete", "--threads=1", "s", "d"]);
+            let run = run.current_dir(&scratch);
+            let calls = or_skip!(run.calls());
+            let is_listing = |call: &&Call| call.name == "getdents64" && call.shown.contains("/s>");
+            let call = calls.iter().filter(is_listing).nth(number);
+            let call = call.expect("it is listed");
+            tree.file("d/old", "").file("s/new", "");
+            let outcome = run.with_fault(call, "error=ENOENT").output();
+            let name = format!("{options} {number}: {outcome}");
+            assert_eq!(outcome.status, Status::Exit(1), "{name}");
+            let expected = "cpz: cannot access 's': No such file or directory\n";
+            assert_eq!(complaint(&outcome), expected, "{name}");
+            assert_eq!(scratch.path().join("d/new").exists(), is_copied, "{name}");
+            assert!(scratch.path().join("d/old").exists(), "{name}");
+        }
+    }
+}

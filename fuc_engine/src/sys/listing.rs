@@ -43,13 +43,13 @@ impl Listing {
     }
 
     /// Replaces the content by the directory's next entries. Returns `false` at the end of the directory.
+    ///
+    /// # Errors
+    /// `ENOENT` if another process has removed the directory, which must have been empty for that. But some FUSE servers
+    /// say so about a directory that is there.
     pub(crate) fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
-        match retry_on_intr(|| getdents64(dir, &mut self.bytes)) {
-            Ok(()) => Ok(!self.bytes.is_empty()),
-            // Another process has removed the directory, which must have been empty for that.
-            Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(errno),
-        }
+        retry_on_intr(|| getdents64(dir, &mut self.bytes))?;
+        Ok(!self.bytes.is_empty())
     }
 
     /// Adds an entry. Its name must not be longer than 65,000 bytes.

@@ -107,7 +107,7 @@ fn list_into<V: Visitor>(
     visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
-    while buffer.fill(dir)? {
+    while fill(buffer, node, dir, visitor)? {
         let is_wide = buffer.is_nearly_full();
         filtered::retain(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
@@ -141,6 +141,19 @@ fn list_into<V: Visitor>(
     Ok(Listed::ToTheEnd)
 }
 
+/// Reads the next buffer. Returns `false` at the end of the directory, or if it was removed.
+fn fill<V: Visitor>(
+    buffer: &mut Listing,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+    visitor: &V,
+) -> Result<bool, Errno> {
+    match buffer.fill(dir) {
+        Err(Errno::NOENT) if visitor.was_removed(node) => Ok(false),
+        filled => filled,
+    }
+}
+
 /// Pauses a listing in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be
 /// kept. Reads all buffers if none can be.
 #[cold]
@@ -151,7 +164,7 @@ fn pause_in_order<V: Visitor>(
     dir: BorrowedFd<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<Listed, Errno> {
-    while buffer.fill(dir)? {
+    while fill(buffer, node, dir, worker.job)? {
         filtered::retain(worker.job, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
         if queue_listing(node, dir, When::AfterOwn, worker) {

@@ -121,6 +121,12 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Notes that entries of `node` are not visited, or what another engine has done below it.
     fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
 
+    /// Returns `true` if the listing of `node`, which failed with `ENOENT`, is complete because the directory was removed.
+    /// A removal need not ask, because the directory is removed only if it is empty.
+    fn was_removed(&self, _node: &NodeOf<Self>) -> bool {
+        true
+    }
+
     /// Reports that the listing of `node` broke off.
     fn not_listed(&self, _node: &NodeOf<Self>, _errno: Errno) {}
 

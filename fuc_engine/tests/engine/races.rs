@@ -162,6 +162,22 @@ fn links_that_replace_entered_directories_stay_and_are_reported() {
 }
 
 #[test]
+fn a_source_directory_that_is_removed_while_it_is_open_is_empty() {
+    let scratch = Scratch::in_memory();
+    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&root).dir("sub").dir("other");
+    let told = Meddler::new(|event| {
+        if is_copy_of(event, &root.join("sub")) {
+            fs::remove_dir(root.join("sub")).expect("it is empty");
+        }
+    })
+    .copy(one_copying_thread(), &root, &dest);
+    assert_eq!(told, Told::complete(3, 0));
+    assert!(!root.join("sub").exists());
+    assert!(dest.join("sub").is_dir());
+}
+
+#[test]
 fn links_that_replace_listed_source_directories_are_copied_themselves() {
     let arena = or_skip!(Arena::new());
     let [root, dest] = ["s", "d"].map(|name| arena.at(name));

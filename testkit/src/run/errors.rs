@@ -13,8 +13,8 @@ const ERRORS: &[(&str, &str)] = &[
         "EIO EINTR ENOMEM EACCES EPERM ESTALE EMFILE ENFILE ENOSPC ENOENT EROFS ELOOP EOPNOTSUPP",
     ),
     ("newfstatat stat", "EIO EINTR ENOMEM EACCES ESTALE ENOENT"),
-    // Without ENOENT: the kernel returns it only for a directory that was removed, which is empty.
-    ("getdents64 fstat", "EIO EINTR ENOMEM ESTALE"),
+    ("getdents64", "EIO EINTR ENOMEM ESTALE ENOENT"),
+    ("fstat", "EIO EINTR ENOMEM ESTALE"),
     ("statx", "EIO EINTR ENOMEM EACCES ESTALE ENOSYS EPERM"),
     ("fstatfs", "EIO EINTR ENOSYS"),
     ("readlinkat", "EIO EINTR ENOMEM EACCES ESTALE"),

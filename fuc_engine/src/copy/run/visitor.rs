@@ -13,8 +13,9 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
 use crate::copy::large::open_directory;
+use crate::copy::look;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
@@ -196,6 +197,13 @@ impl Visitor for CopyRun<'_> {
         if finished.kept {
             node.state.note_incomplete();
         }
+    }
+
+    /// Looks for its name, because some FUSE servers show no links for any directory.
+    fn was_removed(&self, node: &CopyNode) -> bool {
+        let look = |entry: &Entry<'_>| look::at_source(entry).err();
+        let seen = self.ctx.with_entry(&node.place, FileType::Directory, look);
+        seen.is_ok_and(|unseen| unseen == Some(Errno::NOENT))
     }
 
     fn not_listed(&self, node: &CopyNode, errno: Errno) {
