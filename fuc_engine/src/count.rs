@@ -134,22 +134,28 @@ type CountedNode = Arc<Node<CountedDir>>;
 impl LookAhead<'_> {
     /// Opens the directory at `place`, if what is below it counts.
     fn open(&self, place: &Place<CountedDir>) -> Result<Option<(Fd, CountedDir)>, Errno> {
-        let fd = match &place.parent {
+        let (fd, device) = match &place.parent {
             Some(parent) => {
                 let dir = self.descriptors.pin(parent, Side::Source, self)?;
-                self.descriptors
-                    .making_room(|| self.open_below(dir.as_fd(), &place.name, Side::Source))?
+                let seen = || sys::stat(dir.as_fd(), &place.name, Symlinks::NoFollow);
+                // To open a mount point could mount something, or wait for a dead server.
+                if let Some(device) = parent.dir.device
+                    && FileId::of(&seen()?).device != device
+                {
+                    return Ok(None);
+                }
+                let open = || self.open_below(dir.as_fd(), &place.name, Side::Source);
+                (self.descriptors.making_room(open)?, parent.dir.device)
             }
-            None => self.open_operand(place.operand, Side::Source)?,
+            None => {
+                let fd = self.open_operand(place.operand, Side::Source)?;
+                let device = match self.survey.one_file_system {
+                    true => Some(sys::stat_directory(fd.as_fd())?.identity.device()),
+                    false => None,
+                };
+                (fd, device)
+            }
         };
-        let device = match self.survey.one_file_system {
-            true => Some(sys::stat_directory(fd.as_fd())?.identity.device()),
-            false => None,
-        };
-        let is_elsewhere = |parent: &CountedNode| parent.dir.device != device;
-        if place.parent.as_ref().is_some_and(is_elsewhere) {
-            return Ok(None);
-        }
         let slot = DirSlot::empty();
         Ok(Some((fd, CountedDir { slot, device })))
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use testkit::{
     or_skip,
-    probe::{self, Fs, LoopMount, NOBODY},
+    probe::{self, Fs, LoopMount, NOBODY, has_program, is_root},
     run::{Parity, Run},
     skip,
     tree::{Scratch, Tree, chain},
@@ -192,6 +192,7 @@ fn stays_on_one_filesystem(args: &[&str]) {
 #[test]
 fn leaves_out_other_filesystems() {
     stays_on_one_filesystem(&["-xv", "@", "new"]);
+    stays_on_one_filesystem(&["-axv", "@", "new"]);
     stays_on_one_filesystem(&["--one-file-system", "@/.", "new"]);
 }
 
@@ -262,4 +263,40 @@ fn reports_an_obstacle_before_a_looping_link() {
             .symlink("d/loop", "../d")
             .file("dest/d/loop", b"in the way");
     });
+}
+
+/// Opening it would mount what autofs has not mounted yet, and could wait for a dead server.
+#[test]
+fn a_mount_point_that_is_left_empty_is_not_opened() {
+    if !is_root() || !has_program("unshare") || !has_program("strace") {
+        skip!("mounting takes root and unshare, and there may be no strace");
+    }
+    for args in [
+        &["-rx"][..],
+        &["-ax"],
+        &["-rxL"],
+        &["-rx", "--dry-run=total"],
+        &["-rx", "--progress"],
+        &["-ax", "--delete", "--max-delete=9"],
+    ] {
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        tree.file("s/a/f", "")
+            .dir("s/a/inside")
+            .symlink("s/a/link", "inside");
+        tree.file("d/old/f", "")
+            .dir("d/old/there")
+            .dir("d/there")
+            .dir("d/a");
+        let script = r#"
+            mount -t tmpfs none s/a/inside && : >s/a/inside/f && touch -d @1 s/a/inside
+            mount -t tmpfs none d/there && mount -t tmpfs none d/old/there
+            strace -fyo log "$@" --threads=1 -T s d || exit
+            grep -E 'open.*(s/a>, "(inside|link)|"there)' log | grep -Ev 'O_PATH\)|ENOTDIR' >opens; :"#;
+        let run = Run::new("unshare").args(["-m", "sh", "-c", script, "sh", CPZ]);
+        let outcome = run.args(args).current_dir(&scratch).output();
+        outcome.assert_success();
+        let opens = std::fs::read_to_string(scratch.path().join("opens"));
+        assert_eq!(opens.expect("grep writes it"), "", "{args:?} {outcome}");
+    }
 }

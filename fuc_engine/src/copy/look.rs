@@ -20,6 +20,17 @@ pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
     sys::stat(entry.source_dir, entry.source_name, entry.symlinks)
 }
 
+/// Returns `true` if the source is a directory on another filesystem than its parent. The look mounts nothing.
+pub(super) fn is_mount_point(entry: &Entry<'_>, symlinks: Symlinks) -> bool {
+    let node = entry.node;
+    let Some(above) = node.and_then(|above| above.dir.slot(Side::Source).identity()) else {
+        return false;
+    };
+    let seen = sys::stat(entry.source_dir, entry.source_name, symlinks);
+    let is_elsewhere = |seen: &Stat| FileId::of(seen).device != above.device();
+    seen.is_ok_and(|seen| sys::is_directory(&seen) && is_elsewhere(&seen))
+}
+
 /// Returns what a name in a directory leads to, if that can be looked at. Does not follow it if it is a link.
 pub(super) fn id_in(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
     let stat = sys::stat(dir, name, Symlinks::NoFollow);

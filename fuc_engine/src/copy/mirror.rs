@@ -38,7 +38,7 @@ use crate::observer::{Counts, Event, Observer};
 use crate::operand as paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
-use crate::sys::{self, Fd, Identity, Listing, Stat};
+use crate::sys::{self, Fd, Identity, Listing, Mount, Stat};
 
 mod names;
 
@@ -223,6 +223,13 @@ impl<'m, 'a> Mirror<'m, 'a> {
         root.copied().map(Identity::device) != dest.map(Identity::device)
     }
 
+    /// Returns `true` if something is mounted on a name in the dest, and stays there. It is not opened.
+    fn stays_mounted(&self, name: &CStr) -> bool {
+        let of = |name: &CStr| Mount::of(self.dest, name);
+        let is_mounted = |above: Mount| of(name).is_ok_and(|itself| !above.is_same(itself));
+        self.ctx.policy.options.one_file_system && of(c"").is_ok_and(is_mounted)
+    }
+
     /// Returns `true` if what is in the dest was copied through a link.
     fn is_behind_link(&self) -> bool {
         let in_use = lock(&self.ctx.deletions.in_use);
@@ -308,6 +315,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
         // The filter is not asked about operands.
         let names =
             names.filter(|name| !look::id_in(self.dest, name).is_some_and(|id| is_spared(Ok(id))));
+        let names = names.filter(|name| !self.stays_mounted(name));
         let names = names.map(|name| PathBuf::from(OsString::from_vec(name.into_bytes())));
         let is_whole = |name: &PathBuf| {
             extent == Extent::Taken || entries(&removal, name) == entries(&unfiltered, name)

@@ -51,10 +51,25 @@ impl Entering<'_> {
         {
             return Entered::Left;
         }
+        if context.options.one_file_system && self.is_skipped_unopened() {
+            return skip_other_filesystem(context, name);
+        }
         match context.open(name) {
             Ok(dir) => self.enter_open(dir),
             Err(errno) => self.enter_unopened(errno),
         }
+    }
+
+    /// Returns `true` if the directory is on another filesystem, and no question about it depends on what is in it. To
+    /// open a mount point could mount something, or wait for a dead server.
+    fn is_skipped_unopened(self) -> bool {
+        let Self { context, place, .. } = self;
+        let name = Name::of(place);
+        let is_elsewhere = |mount| guards::is_other_mount(context, place.operand, mount);
+        let prompt = || asking::prompt_to_try_unread(context, name, Errno::ACCESS);
+        place.parent.is_some()
+            && context.at(name, Mount::of).is_ok_and(is_elsewhere)
+            && prompt() == Ok(Prompt::Proceed)
     }
 
     /// Deals with a directory that could not be opened.

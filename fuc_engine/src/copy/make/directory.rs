@@ -21,7 +21,7 @@ use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::operand;
-use crate::sys::{self, AtimeEffect, DirStat, Fd, Identity, Inode, Stat};
+use crate::sys::{self, At, AtimeEffect, DirStat, Fd, Identity, Inode, Stat};
 use crate::walk::Purpose;
 
 /// A source directory that is open.
@@ -32,13 +32,14 @@ struct SourceDir {
     accessed: Option<FileTime>,
     /// Says whether a link was followed to it.
     symlinks: Symlinks,
-    /// `None` if it can be listed.
+    /// `None` if it is listed.
     unlisted: Option<Box<Unlisted>>,
 }
 
-/// A source directory that cannot be listed. Its descriptor only names it.
+/// A source directory that is not listed. Its descriptor only names it.
 struct Unlisted {
-    errno: Errno,
+    /// `None` if the options say that the dest stays empty, because the source is on another filesystem.
+    errno: Option<Errno>,
     /// The source before its dest was made, perhaps in it.
     seen: Stat,
 }
@@ -138,29 +139,27 @@ impl Entering<'_> {
         let Self { ctx, entry, .. } = self;
         let (dir, name) = (entry.source_dir, entry.source_name);
         let open = |symlinks| {
+            if ctx.policy.options.one_file_system && look::is_mount_point(entry, symlinks) {
+                return self.hold(symlinks, None);
+            }
             let listed = || match ctx.policy.options.preserve.timestamps {
                 true => sys::open_directory_noatime(dir, name, symlinks),
                 // The change of the time of access does not matter.
                 false => Ok((sys::open_directory(dir, name, symlinks)?, AtimeEffect::None)),
             };
-            let opened = match ctx.descriptors.making_room(listed) {
+            let (fd, atime_effect) = match ctx.descriptors.making_room(listed) {
                 Err(errno) if self.may_be_named(errno) => {
-                    let held = || sys::open_path_directory(dir, name, symlinks);
-                    let held = ctx.descriptors.making_room(held).map_err(|_| errno)?;
-                    let seen = sys::stat_open(&held)?;
-                    let unlisted = Box::new(Unlisted { errno, seen });
-                    (held, AtimeEffect::None, Some(unlisted))
+                    return self.hold(symlinks, Some(errno)).map_err(|_| errno);
                 }
-                opened => opened.map(|(fd, atime_effect)| (fd, atime_effect, None))?,
+                opened => opened?,
             };
-            let (fd, atime_effect, unlisted) = opened;
             let (stat, accessed) = sys::stat_directory_and_access(fd.as_fd())?;
             Ok(SourceDir {
                 fd,
                 stat,
                 accessed: (atime_effect == AtimeEffect::Changes).then_some(accessed),
                 symlinks,
-                unlisted,
+                unlisted: None,
             })
         };
         match open(Symlinks::NoFollow) {
@@ -169,6 +168,28 @@ impl Entering<'_> {
             }
             opened => opened,
         }
+    }
+
+    /// Opens a source that is not listed, only to name it. Mounts nothing, and does not wait for a server.
+    #[cold]
+    fn hold(&self, symlinks: Symlinks, errno: Option<Errno>) -> Result<SourceDir, Errno> {
+        let at = At {
+            dir: self.entry.source_dir,
+            name: self.entry.source_name,
+            symlinks,
+        };
+        let fd = self.ctx.descriptors.making_room(|| sys::open_path(at))?;
+        let seen = sys::stat_open(&fd)?;
+        if !sys::is_directory(&seen) {
+            return Err(Errno::NOTDIR);
+        }
+        Ok(SourceDir {
+            stat: sys::stat_directory(fd.as_fd())?,
+            fd,
+            accessed: None,
+            symlinks,
+            unlisted: Some(Box::new(Unlisted { errno, seen })),
+        })
     }
 
     /// Returns `true` if a dest is made although its source cannot be listed because of `errno`. As with cp, it is not if
@@ -287,7 +308,7 @@ impl Entering<'_> {
         })
     }
 
-    /// Reports that the source cannot be listed, and gives the dest its attributes.
+    /// Gives the dest of a source that is not listed its attributes. Reports the reason if it is an error.
     #[cold]
     fn finish_unlisted(
         &self,
@@ -296,9 +317,13 @@ impl Entering<'_> {
         [source, dest]: [BorrowedFd<'_>; 2],
     ) -> Mark {
         let Self { ctx, entry, .. } = self;
-        let operation = Operation::ReadDirectory;
-        let error = ctx.source_error(entry, operation, unlisted.errno);
-        ctx.fail(entry.operand, error);
+        if let Some(errno) = unlisted.errno {
+            let error = ctx.source_error(entry, Operation::ReadDirectory, errno);
+            ctx.fail(entry.operand, error);
+            if let Some(parent) = entry.node {
+                parent.state.note_incomplete();
+            }
+        }
         let mut mark = Mark::new(entry.node, &facts);
         if facts.gets_attributes {
             let source = Inode::directory(source);
@@ -311,9 +336,6 @@ impl Entering<'_> {
             mark = Mark::new(entry.node, &facts);
         }
         mark.note_incomplete();
-        if let Some(parent) = entry.node {
-            parent.state.note_incomplete();
-        }
         mark
     }
 }

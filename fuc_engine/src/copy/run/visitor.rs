@@ -123,7 +123,7 @@ impl Visitor for CopyRun<'_> {
                 let entered = mirror::entered(ctx, &node);
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
-                // It cannot be listed, which was reported.
+                // If that is a failure, it was reported.
                 let is_unlisted = node.state.is_incomplete();
                 if entered.is_ok() && !is_left_empty && !is_unlisted {
                     return Some(node);
