@@ -702,6 +702,25 @@ fn a_directory_in_which_nothing_is_deleted_is_reported_once() {
 }
 
 #[test]
+fn a_source_directory_that_shows_no_links_is_not_taken_for_a_removed_one() {
+    let scratch = built(|tree| {
+        tree.file("d/sub/extraneous", "").file("d/old/f", "");
+    });
+    let place = or_skip!(FuseMount::with(Habits {
+        numbering: Numbering::Zero,
+        ..Habits::default()
+    }));
+    Tree::at(place.stored()).file("s/sub/f", "");
+    let source = place.path().join("s").display().to_string();
+    succeeds(&scratch, &["-rT", "--delete", &source, "d"]);
+    assert_same_tree(
+        place.stored().join("s"),
+        scratch.path().join("d"),
+        Attributes::NAMES,
+    );
+}
+
+#[test]
 fn unrelated_names_do_not_keep_what_is_extraneous() {
     let place = or_skip!(FuseMount::with(Habits::default()));
     let scratch = built(|tree| {

@@ -154,8 +154,10 @@ impl Mirror<'_, '_> {
     }
 
     fn is_extraneous(&self, entry: Listed<'_>) -> bool {
-        // If another process has removed the source directory, all names are missing for that reason.
-        let is_there = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
+        // If another process has removed the source directory, all names are missing for that reason. Then it cannot be
+        // listed either. Some FUSE servers show no links for any directory.
+        let has_links = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
+        let is_there = || has_links() || self.names(self.source).is_ok();
         let is_copied = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
             Ok(stat) => {
                 let source = Listed::new(entry.name, sys::file_type(&stat));

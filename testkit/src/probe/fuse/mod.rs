@@ -133,7 +133,7 @@ pub enum Numbering {
     Forgetful,
     /// All entries but directories have the same number and two links.
     Equal,
-    /// All entries have the number 0.
+    /// All entries have the number 0, and directories have no links.
     Zero,
     /// Each `stat` shows a new number.
     Fresh,

@@ -160,9 +160,10 @@ impl Server {
             true => 0,
             false => stat.size(),
         };
-        let nlink = match self.habits.numbering == Numbering::Equal && !stat.is_dir() {
-            true => 2,
-            false => stat.nlink() as u32,
+        let nlink = match self.habits.numbering {
+            Numbering::Equal if !stat.is_dir() => 2,
+            Numbering::Zero if stat.is_dir() => 0,
+            _ => stat.nlink() as u32,
         };
         Ok(FileAttr {
             ino,
