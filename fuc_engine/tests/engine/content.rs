@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, CopyOp, Counts, Dest, Event, Operation};
+use fuc_engine::{Backup, CopyOp, Counts, Dest, Event, Operation, Sparse};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
@@ -482,6 +482,33 @@ fn a_file_as_large_as_can_be_is_copied() {
     assert_eq!(copy(tree.path().join("f"), &dest).failures, []);
     assert_eq!(fs::metadata(&dest).unwrap().len(), size);
     assert_eq!(data_map(&tree.path().join("f")), data_map(&dest));
+}
+
+#[test]
+fn a_hole_that_is_larger_than_the_largest_file_is_not_filled() {
+    // With blocks of 1 KiB, the largest file of ext4 has 4 TiB.
+    let ext4 = testkit::or_skip!(LoopMount::new_in(
+        &std::env::temp_dir(),
+        Fs::Ext4,
+        16,
+        &["-b", "1024"]
+    ));
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(&scratch);
+    tree.sparse("f", 5 << 40, &[(0, b"near"), ((5 << 40) - 4, b"far!")]);
+    let dest = ext4.path().join("f");
+    for sparse in [Sparse::Auto, Sparse::Always] {
+        let options = CopyOp::new().with(|copy| copy.sparse = sparse);
+        let told = copy_with(
+            options,
+            [tree.path().join("f")],
+            &Dest::Exactly(dest.clone()),
+        );
+        let failure = Failure::failed(Operation::Write, &dest, Errno::FBIG);
+        assert_eq!(told.failures, [failure]);
+        let bytes = fs::metadata(&dest).unwrap().len();
+        assert!(bytes < 1 << 20, "{bytes} bytes before the hole");
+    }
 }
 
 #[test]

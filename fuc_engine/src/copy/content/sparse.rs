@@ -230,10 +230,19 @@ impl<'a> SparseWriter<'a> {
         self.punch_hole();
         match sys::seek(self.dest, SeekFrom::Start(self.at)) {
             Ok(offset) => self.offset = offset,
+            // Zeros do not help if the filesystem has no such position.
+            Err(Errno::INVAL) if is_behind_hole && self.is_too_far() => {
+                return Err(ContentError::Write(Errno::FBIG));
+            }
             Err(_) if is_behind_hole => return self.fill_hole(),
             Err(errno) => return Err(ContentError::Write(errno)),
         }
         Ok(())
+    }
+
+    /// Returns `true` if the next byte is beyond the largest file that the dest's filesystem can store.
+    fn is_too_far(&self) -> bool {
+        sys::set_size(self.dest, self.at) == Err(Errno::FBIG)
     }
 
     /// Deallocates the blocks of the hole, because an earlier `write` may have allocated some of them in advance. Copies
