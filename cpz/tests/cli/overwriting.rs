@@ -1,8 +1,12 @@
 //! Entries of each type over dests of each type.
 
-use testkit::{run::Pair, tree::Tree};
+use testkit::{
+    or_skip,
+    run::{Pair, Run},
+    tree::{Scratch, Tree},
+};
 
-use crate::support::{CP, NEWEST_CP};
+use crate::support::{CP, CPZ, NEWEST_CP};
 
 fn file(tree: &Tree) -> &Tree {
     tree.file("source", b"content")
@@ -223,4 +227,20 @@ fn replaces_no_symlink_in_a_directory_without_w() {
             .select("d")
             .mode(0o555);
     });
+}
+
+#[test]
+fn a_file_for_which_no_worker_waits_wakes_none() {
+    const FILES: usize = 200;
+    let scratch = Scratch::in_memory();
+    for number in 0..FILES {
+        Tree::at(&scratch)
+            .file(format!("s/{number}"), "new")
+            .file(format!("d/{number}"), "old");
+    }
+    let args = ["-rT", "--threads=2", "s", "d"];
+    let calls = Run::new(CPZ).args(args).current_dir(&scratch).calls();
+    let calls = or_skip!(calls);
+    let wakes = calls.iter().filter(|call| call.name == "futex").count();
+    assert!(wakes < FILES / 2, "{wakes} calls for {FILES} files");
 }

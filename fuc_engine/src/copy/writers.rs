@@ -12,13 +12,20 @@ use crate::sys::Storage;
 
 #[derive(Default)]
 pub(super) struct Writers {
-    /// At most one file and one name for each worker.
-    files: Mutex<Vec<Written>>,
+    files: Mutex<Files>,
     file_done: Condvar,
     /// The dests to which several directories may be copied, by their parents.
     directories: Mutex<HashMap<usize, HashMap<FileId, Turn>>>,
     /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
     native: AtomicU64,
+}
+
+#[derive(Default)]
+struct Files {
+    /// At most one file and one name for each worker.
+    written: Vec<Written>,
+    /// Number of workers that wait. If there are none, waking them would be a system call for nothing.
+    waiters: usize,
 }
 
 /// The directories that are copied to one dest.
@@ -54,8 +61,13 @@ pub(super) struct Writing<'w> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        lock(&self.writers.files).retain(|&file| file != self.file);
-        self.writers.file_done.notify_all();
+        let mut files = lock(&self.writers.files);
+        files.written.retain(|&file| file != self.file);
+        let is_awaited = files.waiters > 0;
+        drop(files);
+        if is_awaited {
+            self.writers.file_done.notify_all();
+        }
     }
 }
 
@@ -64,11 +76,13 @@ impl Writers {
     /// has written the file, so this ends.
     pub(super) fn begin(&self, file: Written) -> Writing<'_> {
         let mut files = lock(&self.files);
-        while files.contains(&file) {
+        while files.written.contains(&file) {
+            files.waiters += 1;
             let woken = self.file_done.wait(files);
             files = woken.unwrap_or_else(PoisonError::into_inner);
+            files.waiters -= 1;
         }
-        files.push(file);
+        files.written.push(file);
         drop(files);
         Writing {
             writers: self,
@@ -158,6 +172,6 @@ mod tests {
             is_done.store(true, Ordering::Relaxed);
             drop(first);
         });
-        assert!(lock(&writers.files).is_empty());
+        assert!(lock(&writers.files).written.is_empty());
     }
 }
