@@ -18,7 +18,8 @@ use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Meddler, Told, copy, copy_counted, copy_with, plain, threads, until_raced,
+    Failure, Limited as _, Meddler, Told, copy, copy_counted, copy_with, plain, threads,
+    until_raced,
 };
 
 /// Makes bytes that differ from block to block and are never zero.
@@ -280,22 +281,25 @@ fn a_directory_of_proc_is_copied() {
 fn a_full_dest_is_reported_and_complete_copies_stay() {
     let small = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
+    let source = Tree::at(&scratch);
     source
         .file("a/fits", pattern(100_000))
-        .file("b/does-not", pattern(3 << 20))
-        .file("c/empty", "")
-        .file("d/fits", "")
-        .symlink("link", "x");
-    let dest = small.path().join("d");
-    let told = copy(source.path(), &dest);
-    let failure = Failure::failed(Operation::Write, dest.join("b/does-not"), Errno::NOSPC);
+        .file("s/b/does-not", pattern(3 << 20))
+        .file("s/c/empty", "")
+        .file("s/d/fits", "")
+        .symlink("s/link", "x");
+    let dest = small.path();
+    // A single thread copies the first operand before the second one takes its room.
+    let operands = ["a", "s"].map(|name| source.path().join(name));
+    let options = CopyOp::new().threads(1);
+    let told = copy_with(options, operands, &Dest::Into(dest.to_owned()));
+    let failure = Failure::failed(Operation::Write, dest.join("s/b/does-not"), Errno::NOSPC);
     assert_eq!(told.failures, [failure], "{told:?}");
     assert_eq!(told.counts, (9, 100_000, 1));
-    let incomplete = fs::metadata(dest.join("b/does-not")).unwrap();
+    let incomplete = fs::metadata(dest.join("s/b/does-not")).unwrap();
     assert!(incomplete.len() < 3 << 20);
     assert_eq!(incomplete.mtime(), 0, "it looks complete to a later run");
-    for name in ["a", "c", "d", "link"] {
+    for name in ["a", "s/c", "s/d", "s/link"] {
         assert_same_tree(source.path().join(name), dest.join(name), plain());
     }
 }
