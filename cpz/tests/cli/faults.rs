@@ -232,6 +232,25 @@ fn holes_need_no_seek() {
     }
 }
 
+#[test]
+fn a_filesystem_that_sees_data_beyond_the_end_loses_none_before_it() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
+    let run = Run::new(CPZ).args(["s", "d"]).current_dir(&scratch);
+    let calls = or_skip!(run.calls());
+    let seeks = calls.iter().filter(|call| call.shown.contains("SEEK_DATA"));
+    let seeks: Vec<_> = seeks.collect();
+    assert!(seeks.len() >= 3, "{calls:?}");
+    for call in seeks {
+        remove_for_sure(scratch.path().join("d")).unwrap();
+        let fault = format!("retval={}", 1_u32 << 30);
+        run.with_fault(call, &fault).output().assert_success();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        assert_eq!(fs::metadata(&dest).unwrap().len(), 3 << 20);
+        assert!(fs::read(source).unwrap() == fs::read(dest).unwrap());
+    }
+}
+
 /// Runs cpz while each of these calls fails with `error`.
 fn run_without(call: &str, error: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
     let inject = format!("inject={call}:error={error}");

@@ -41,6 +41,10 @@ impl ContentCopy<'_> {
         let mut position = 0;
         loop {
             let Range { start, end } = match next_data(self.source.fd(), position) {
+                // The source has grown, or its filesystem does not know where data is.
+                Ok(Some(data)) if data.start >= self.source.size() => {
+                    return self.read_rest(position);
+                }
                 Ok(Some(data)) => data,
                 // There was no data up to the end. The source may have grown since then.
                 Ok(None) => {
