@@ -219,7 +219,8 @@ pub enum Refusal {
     #[error("it was named more than once")]
     DirectoryNamedTwice,
     /// The source has the inode number of a source that was copied before, but is another file, or has changed
-    /// since then. So it is copied, and not linked to the copy of the other. This is a warning.
+    /// since then and the other name is gone. So it is copied, and not linked to the copy of the other. This is a
+    /// warning.
     #[error("it has the inode number of another file")]
     SharedInodeNumber,
     /// The dest exists, and the options forbid to replace it: dest, source.

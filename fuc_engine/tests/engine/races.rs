@@ -5,11 +5,12 @@
 //! In [`storms`](crate::storms) another thread changes the tree at random moments.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fuc_engine::{Cause, CopyOp, Dereference, Event, Operation, Preserve, Refusal, RemoveOp};
 use rustix::io::Errno;
@@ -552,6 +553,71 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
         };
         assert_eq!(told.failures, [failure]);
         arena.assert_outside_is_untouched();
+    }
+}
+
+#[test]
+fn other_names_of_a_source_that_changes_during_the_copy_stay_links() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 4] = [
+        ("touched", |file| {
+            fs::File::open(file)
+                .unwrap()
+                .set_modified(UNIX_EPOCH)
+                .unwrap();
+        }),
+        ("made writable", |file| {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o606)).unwrap();
+        }),
+        ("appended to", |file| {
+            let mut file = fs::File::options().append(true).open(file).unwrap();
+            file.write_all(b"more").unwrap();
+        }),
+        ("linked", |file| {
+            let root = file.parent().and_then(Path::parent).unwrap();
+            for directory in ["0", "1", "2"] {
+                fs::hard_link(file, root.join(directory).join("new")).unwrap();
+            }
+        }),
+    ];
+    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let scratch = Scratch::in_memory();
+    for (what, change) in changes {
+        for place in [scratch.path(), mount.path()] {
+            let root = place.join(what);
+            let dest = scratch.path().join("d");
+            let tree = Tree::at(&root);
+            tree.file("0/file", "content")
+                .hardlink("0/file", "1/file")
+                .hardlink("0/file", "2/file");
+            let first = OnceLock::new();
+            let options = CopyOp::new().with(|options| {
+                options.threads = threads(1);
+                options.preserve = Preserve::all();
+            });
+            let told = Meddler::new(|event| {
+                if let Event::Copied { source, .. } = event
+                    && source.ends_with("file")
+                    && first.set(()).is_ok()
+                {
+                    change(source);
+                }
+            })
+            .copy(options, &root, &dest);
+            assert!(first.get().is_some());
+            assert_eq!(told.failures, [], "{what}");
+            let names = ["0/file", "1/file", "2/file", "0/new", "1/new", "2/new"];
+            let copies = names
+                .iter()
+                .filter_map(|name| fs::metadata(dest.join(name)).ok());
+            let copies: Vec<_> = copies.map(|copy| (copy.ino(), copy.nlink())).collect();
+            assert_eq!(
+                copies,
+                vec![(copies[0].0, copies.len() as u64); copies.len()],
+                "{what}"
+            );
+            remove_for_sure(&dest).unwrap();
+        }
     }
 }
 

@@ -13,7 +13,7 @@
 //! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
 //! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
 //! queues. Some filesystems give several files one inode number, so a name is linked only if its file looks as
-//! the first name's did. Only sources with several names are looked up, or all sources if links are followed,
+//! the first name's did, or as that looks now: another process may have changed the file. Only sources with several names are looked up, or all sources if links are followed,
 //! because each link is another name.
 
 use std::collections::hash_map::Entry as Slot;
@@ -89,7 +89,7 @@ struct Traits {
     fingerprint: Fingerprint,
     /// A hash of the time of status change.
     change: u32,
-    links: u32,
+    links: u64,
 }
 
 impl Traits {
@@ -97,7 +97,7 @@ impl Traits {
         let [_, _, changed] = sys::times(source);
         // The type of the field depends on the architecture.
         #[allow(clippy::unnecessary_cast)]
-        let links = source.st_nlink as u32;
+        let links = source.st_nlink as u64;
         Self {
             fingerprint: Fingerprint::of(source),
             change: Seeded::default().hash_one((changed.seconds, changed.nanoseconds)) as u32,
@@ -121,6 +121,19 @@ struct Known {
     names_left: Option<u64>,
 }
 
+impl Known {
+    /// Counts a name that is linked, of a source with these traits. Returns `true` if it was the last one.
+    fn count(&mut self, traits: Traits) -> bool {
+        // Another process may have made links.
+        let made = traits.links.saturating_sub(self.traits.links);
+        self.traits = traits;
+        self.names_left = self
+            .names_left
+            .map(|names| (names + made).saturating_sub(1));
+        self.names_left == Some(0)
+    }
+}
+
 enum State {
     InProgress(Vec<StoredEntry>),
     Copied(FirstCopy),
@@ -134,8 +147,9 @@ pub(crate) enum Claim {
     Waiting,
     /// Link to this copy.
     LinkTo(FirstCopy),
-    /// Make a copy: the source is another file than the known one with its inode number, or has changed.
-    OtherFile,
+    /// Make a copy: the source looks otherwise than the known one with its inode number. But if
+    /// [`is_still_the_source`] of this copy, call [`note_changed`](LinkTable::note_changed), and link to it.
+    OtherFile(FirstCopy),
 }
 
 #[derive(Default)]
@@ -169,26 +183,30 @@ impl LinkTable {
             }
             Slot::Occupied(slot) => slot,
         };
-        let Known {
-            traits,
-            state,
-            names_left,
-        } = slot.get_mut();
-        if !traits.are_of_one_file(&Traits::of(source)) {
-            return Claim::OtherFile;
-        }
-        let claim = match state {
+        let first = match &mut slot.get_mut().state {
             State::InProgress(waiters) => {
                 waiters.push(StoredEntry::of(entry));
                 return Claim::Waiting;
             }
-            State::Copied(first) => Claim::LinkTo(first.clone()),
+            State::Copied(first) => first.clone(),
         };
-        *names_left = names_left.map(|names| names.saturating_sub(1));
-        if *names_left == Some(0) {
+        let traits = Traits::of(source);
+        if !slot.get().traits.are_of_one_file(&traits) {
+            return Claim::OtherFile(first);
+        }
+        if slot.get_mut().count(traits) {
             slot.remove();
         }
-        claim
+        Claim::LinkTo(first)
+    }
+
+    /// Notes that a name of a source that has changed is linked all the same.
+    pub(crate) fn note_changed(&self, source: &Stat) {
+        if let Slot::Occupied(mut slot) = lock(&self.0).entry(FileId::of(source))
+            && slot.get_mut().count(Traits::of(source))
+        {
+            slot.remove();
+        }
     }
 
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
@@ -244,6 +262,34 @@ pub(crate) fn find_copy(
         itself,
         behind_link,
     })
+}
+
+/// Returns `true` if the name of which `first` is the copy leads to the source of `entry` now. Looks at both, because
+/// another process may go on to change the source. Returns `false` if the first name is gone.
+#[cold]
+pub(crate) fn is_still_the_source(
+    ctx: &Context<'_>,
+    first: &FirstCopy,
+    entry: &Entry<'_>,
+) -> Result<bool, Errno> {
+    let first = match &first.node {
+        None => sys::stat(
+            ctx.bases.source,
+            ctx.operands.source(first.operand),
+            ctx.policy.symlinks_of_operands(),
+        )?,
+        Some(node) => {
+            let dir = ctx.descriptors.reopen(node, Side::Source, ctx)?;
+            sys::stat(dir.as_fd(), &first.name, ctx.policy.symlinks_of_entries)?
+        }
+    };
+    let held = ctx
+        .descriptors
+        .making_room(|| sys::open_path(entry.source_at()))?;
+    let this = sys::stat_open(&held)?;
+    Ok(FileId::of(&first) == FileId::of(&this)
+        && (Traits::of(&first).are_of_one_file(&Traits::of(&this))
+            || sys::keeps_identities(held.as_fd())))
 }
 
 /// Links the dest to `first`. Fails if that is not the file any more that it was. If nothing was `decided` about a dest in
@@ -421,6 +467,18 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_is_kept_for_a_name_that_another_process_makes() {
+        let table = copied(Some(1));
+        let mut stat = source();
+        stat.st_nlink += 1;
+        for names_left in [1, 0] {
+            let claim = table.claim(&stat, &entry(), Some(2));
+            assert!(matches!(claim, Claim::LinkTo(..)));
+            assert_eq!(table.len(), names_left);
+        }
+    }
+
+    #[test]
     fn a_waiter_is_counted_when_it_claims_again() {
         let table = LinkTable::default();
         let claim = || table.claim(&source(), &entry(), Some(1));
@@ -438,7 +496,7 @@ mod tests {
         let is_other = |change: &dyn Fn(&mut Stat)| {
             let mut stat = source();
             change(&mut stat);
-            matches!(table.claim(&stat, &entry(), None), Claim::OtherFile)
+            matches!(table.claim(&stat, &entry(), None), Claim::OtherFile(_))
         };
         assert!(is_other(&|stat| stat.st_size += 1));
         assert!(is_other(&|stat| stat.st_mtime += 1));

@@ -56,7 +56,7 @@ impl EntryCopy<'_, '_, '_, '_> {
                 made.map(drop)
             }
             Claim::Waiting => Ok(()),
-            Claim::OtherFile => {
+            Claim::OtherFile(_) => {
                 self.warn_of_other_file();
                 make(self).map(drop)
             }
@@ -83,7 +83,7 @@ impl EntryCopy<'_, '_, '_, '_> {
                 self.complete(FileId::of(source), first);
             }
             Claim::Waiting => return Ok(Adopted::Waiting),
-            Claim::OtherFile => self.warn_of_other_file(),
+            Claim::OtherFile(_) => self.warn_of_other_file(),
             Claim::LinkTo(first) => {
                 let is_resumed = run.ctx.policy.options.rules.replace == Replace::Changed;
                 if !is_resumed || first.itself.id != FileId::of(dest) {
@@ -104,7 +104,18 @@ impl EntryCopy<'_, '_, '_, '_> {
         #[allow(clippy::unnecessary_cast)]
         let other_names = || (source.st_nlink as u64).saturating_sub(1);
         let other_names = self.run.meets_names_once.then(other_names);
-        self.run.links.claim(source, self.entry, other_names)
+        let Self { run, entry, .. } = *self;
+        let claim = run.links.claim(source, entry, other_names);
+        match claim {
+            // If it cannot be looked at, a copy has the right content.
+            Claim::OtherFile(first)
+                if hardlink::is_still_the_source(&run.ctx, &first, entry) == Ok(true) =>
+            {
+                run.links.note_changed(source);
+                Claim::LinkTo(first)
+            }
+            claim => claim,
+        }
     }
 
     /// Records the first copy of a source, and queues the entries that have waited for it.
