@@ -19,6 +19,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::changes::{New, hidden_name};
+use super::collisions;
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, FileId, Symlinks};
@@ -147,6 +148,7 @@ impl OpenDest<'_> {
         };
         self.remove_hidden(entry);
         if has_name {
+            collisions::note_name(ctx, entry);
             // A process that watches the directory learns from this that a file was closed after
             // it was written. Closing the dest sends no event for its new name.
             let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);
