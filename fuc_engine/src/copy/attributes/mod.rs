@@ -1,6 +1,7 @@
 //! Gives a copy the attributes of its source, once its content is complete.
 //!
-//! [`xattrs`] sets extended attributes, permissions and ACLs.
+//! - [`xattrs`] sets extended attributes, permissions and ACLs.
+//! - [`path_only`] holds an inode that is not opened.
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
@@ -17,7 +18,6 @@
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -27,10 +27,12 @@ use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
-use crate::sys::{self, At, Fd, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
+mod path_only;
 mod xattrs;
 
+pub(super) use path_only::PathOnly;
 use xattrs::CONTEXT;
 pub(super) use xattrs::inherited_in;
 
@@ -348,46 +350,6 @@ pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Attribu
     labelled.map_err(|error| AttributeError::new(Operation::SetContext, error))
 }
 
-/// An inode that is held without being opened.
-pub(super) struct PathOnly<'a> {
-    fd: Fd,
-    stat: Stat,
-    /// The place at which the inode was found; `None` for a directory that this run created.
-    at: Option<At<'a>>,
-}
-
-impl<'a> PathOnly<'a> {
-    pub(super) fn find(at: At<'a>) -> Result<Self, Errno> {
-        Self::of(sys::open_path(at)?, Some(at))
-    }
-
-    /// Takes over a path descriptor, which was opened by the name `at`. A directory that this run created needs no name.
-    pub(super) fn of(fd: Fd, at: Option<At<'a>>) -> Result<Self, Errno> {
-        let stat = sys::stat_open(&fd)?;
-        Ok(Self { fd, stat, at })
-    }
-
-    pub(super) fn stat(&self) -> &Stat {
-        &self.stat
-    }
-
-    /// Reads the target of a symbolic link.
-    ///
-    /// # Errors
-    /// `EINVAL` if the inode is not a symbolic link, as from `readlink`.
-    pub(super) fn read_link(&self) -> Result<CString, Errno> {
-        match sys::file_type(&self.stat) {
-            FileType::Symlink => sys::read_link(self.fd.as_fd(), c""),
-            _ => Err(Errno::INVAL),
-        }
-    }
-
-    fn inode(&self) -> Inode<'_> {
-        let (fd, at) = (self.fd.as_fd(), self.at);
-        Inode::PathOnly(PathFd { fd, at })
-    }
-}
-
 /// Gives `dest` the attributes of `source`. A directory is one on the way to a copy.
 ///
 /// # Errors
@@ -399,7 +361,7 @@ pub(super) fn transfer(
     origin: Origin,
     dest_acl: DestAcl,
 ) -> Result<Attributes, Errno> {
-    let (stat, present) = (&source.stat, &dest.stat);
+    let (stat, present) = (source.stat(), dest.stat());
     let kind = sys::file_type(stat);
     if sys::file_type(present) != kind {
         return Err(Errno::STALE);
