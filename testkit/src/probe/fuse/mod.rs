@@ -32,6 +32,7 @@ use crate::tree::Scratch;
 
 use server::Server;
 
+mod replies;
 mod requests;
 mod server;
 mod tables;

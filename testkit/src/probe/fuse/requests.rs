@@ -13,10 +13,10 @@ use std::{
 };
 
 use fuser::{
-    BsdFileFlags, CopyFileRangeFlags, FileAttr, FileHandle, Filesystem, FopenFlags, Generation,
-    INodeNo, InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate,
-    ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen,
-    ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, CopyFileRangeFlags, FileHandle, Filesystem, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyStatfs,
+    ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use rustix::{
     fs::{CWD, Mode, OFlags, SeekFrom, mknodat, renameat_with, statvfs},
@@ -25,55 +25,13 @@ use rustix::{
 
 use super::{
     Numbering,
+    replies::answer,
     server::{Server, begins_with, refuse, sized, writes},
     tables::{fresh_number, lock},
 };
 
 /// The most requests without a waiting process, such as reads ahead, that the kernel sends before the first is answered.
 const MOST_BACKGROUND: u16 = u16::MAX;
-
-/// Replies late with an error, or with what `$ok` makes of the value.
-macro_rules! answer {
-    ($server:expr, $reply:ident, $result:expr, $value:pat => $ok:expr) => {{
-        let result = $result;
-        $server.wait();
-        match result {
-            Ok($value) => $ok,
-            Err(e) => $reply.error(io::Error::from(e).into()),
-        }
-    }};
-}
-
-impl Server {
-    fn done(&self, reply: ReplyEmpty, result: io::Result<()>) {
-        answer!(self, reply, result, () => reply.ok());
-    }
-
-    fn entry(&self, reply: ReplyEntry, found: io::Result<FileAttr>) {
-        answer!(self, reply, found, attributes => reply.entry(&self.habits.client_caches, &attributes, Generation(0)));
-    }
-
-    fn attr(&self, reply: ReplyAttr, found: io::Result<FileAttr>) {
-        answer!(self, reply, found, attributes => reply.attr(&self.habits.client_caches, &attributes));
-    }
-
-    /// Makes an entry, and replies with it.
-    fn make(
-        &self,
-        request: &Request,
-        parent: INodeNo,
-        name: &OsStr,
-        mode: Option<u32>,
-        reply: ReplyEntry,
-        make: impl FnOnce(&Path) -> io::Result<()>,
-    ) {
-        let path = self.child(parent, name);
-        let made = make(&path)
-            .and_then(|()| Self::finish(request, &path, mode))
-            .and_then(|()| self.node_attributes(&path));
-        self.entry(reply, made);
-    }
-}
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
