@@ -1,6 +1,6 @@
 //! Content on filesystems whose servers refuse calls, or tell something that is not true.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
@@ -11,6 +11,9 @@ use testkit::{
 };
 
 use crate::support::{CPZ, complaint, succeeds};
+
+/// The time of files that are to stay.
+const AT: Duration = Duration::from_secs(1_000_000_000);
 
 const OPTIONS: [&[&str]; 5] = [
     &["-a"],
@@ -163,6 +166,42 @@ fn a_file_that_cannot_be_read_to_its_end_is_reported() {
         assert_eq!(fs::read(dest.join("good")).unwrap(), noise(40_000));
         let bad = dest.join("bad").metadata().unwrap();
         assert_eq!(bad.mtime(), 0, "it looks complete to a later run");
+    }
+}
+
+#[test]
+fn content_that_the_kernel_cannot_write_later_is_reported_and_replaces_nothing() {
+    for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::PERM] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            write_back: Some(errno),
+            ..Habits::default()
+        }));
+        let local = Scratch::in_memory();
+        Tree::at(local.path()).file("f", noise(60_000)).mode(0o444);
+        let dest = mount.path().join("f");
+        for options in [
+            &["-r"][..],
+            &["-a"],
+            &["-p"],
+            &["--preserve=ownership"],
+            &["--preserve=mode"],
+            &["--preserve=timestamps"],
+            &["-a", "--atomic"],
+        ] {
+            Tree::at(mount.stored()).file("f", "old").mtime(AT);
+            let run = Run::new(CPZ).args(options).args(["f"]).arg(&dest);
+            let outcome = run.current_dir(&local).output();
+            let row = format!("{errno} {options:?}: {outcome}");
+            assert_eq!(outcome.status, Status::Exit(1), "{row}");
+            assert_eq!(complaint(&outcome).lines().count(), 1, "{row}");
+            let stored = mount.stored().join("f");
+            let is_atomic = options.contains(&"--atomic");
+            assert_eq!(fs::read(&stored).unwrap() == b"old", is_atomic, "{row}");
+            let time = stored.metadata().unwrap().mtime();
+            assert_eq!(time == AT.as_secs() as i64, is_atomic, "{row}");
+            let entries = mount.stored().read_dir().unwrap().count();
+            assert_eq!(entries, 1, "{row}");
+        }
     }
 }
 

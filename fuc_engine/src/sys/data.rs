@@ -16,12 +16,17 @@ pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
 /// Makes a hole of a range. On a filesystem that cannot do this, the blocks stay.
 ///
 /// Some filesystems, such as xfs, allocate blocks after written data in advance.
-pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) {
-    if !range.is_empty() {
-        let bytes = range.end - range.start;
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        let _ = retry_on_intr(|| fs::fallocate(file, flags, range.start, bytes));
+///
+/// # Errors
+/// As [`check_content`].
+pub(crate) fn punch_hole(file: BorrowedFd<'_>, range: Range<u64>) -> Result<(), Errno> {
+    if range.is_empty() {
+        return Ok(());
     }
+    let bytes = range.end - range.start;
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry_on_intr(|| fs::fallocate(file, flags, range.start, bytes))
+        .or_else(|errno| check_content(file, errno))
 }
 
 /// Writes the content and the attributes of a file to the disk.
@@ -69,6 +74,10 @@ pub(crate) enum WriteBack {
     All,
 }
 
+const WAIT_FOR_ALL: libc::c_uint = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+    | libc::SYNC_FILE_RANGE_WRITE
+    | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+
 /// Writes content of a file to the disk. Does nothing if the kernel cannot do that for this file.
 ///
 /// # Errors
@@ -76,15 +85,41 @@ pub(crate) enum WriteBack {
 pub(crate) fn write_back(file: BorrowedFd<'_>, extent: WriteBack) -> Result<(), Errno> {
     let flags = match extent {
         WriteBack::UpToLast => libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE,
-        WriteBack::All => {
-            libc::SYNC_FILE_RANGE_WAIT_BEFORE
-                | libc::SYNC_FILE_RANGE_WRITE
-                | libc::SYNC_FILE_RANGE_WAIT_AFTER
-        }
+        WriteBack::All => WAIT_FOR_ALL,
     };
     match super::raw::sync_file_range(file, flags) {
         Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => Err(errno),
         _ => Ok(()),
+    }
+}
+
+/// Finds out whether a call on a written file has failed because content is lost, if that call could be done without.
+/// `errno` is its error.
+///
+/// The kernel writes content later. If that fails, some filesystems let the next call fail that waits for it, whatever
+/// the call does, and then forget the failure.
+///
+/// # Errors
+/// If content is lost. The kernel reports that only once for each descriptor.
+#[cold]
+pub(crate) fn check_content(file: BorrowedFd<'_>, errno: Errno) -> Result<(), Errno> {
+    let is_about_call = matches!(
+        errno,
+        Errno::PERM
+            | Errno::ACCESS
+            | Errno::ROFS
+            | Errno::INVAL
+            | Errno::OPNOTSUPP
+            | Errno::NOSYS
+            | Errno::XDEV
+    );
+    if is_about_call {
+        return Ok(());
+    }
+    match super::raw::sync_file_range(file, WAIT_FOR_ALL) {
+        // It is not a regular file.
+        Err(Errno::SPIPE) => Ok(()),
+        checked => checked,
     }
 }
 
@@ -94,16 +129,24 @@ pub(crate) fn clone_file(source: BorrowedFd<'_>, dest: BorrowedFd<'_>) -> Result
 }
 
 /// Copies up to `bytes` bytes inside the kernel to the offset of `dest` and returns how many; 0 at the end of the source.
-pub(crate) fn copy_range(
+/// Returns `None` if the kernel cannot.
+///
+/// # Errors
+/// As [`check_content`].
+pub(crate) fn try_copy_range(
     source: BorrowedFd<'_>,
     mut source_offset: Option<&mut u64>,
     dest: BorrowedFd<'_>,
     bytes: usize,
-) -> Result<usize, Errno> {
-    retry_on_intr(|| {
+) -> Result<Option<usize>, Errno> {
+    let copied = retry_on_intr(|| {
         let offset = source_offset.as_deref_mut();
         fs::copy_file_range(source, offset, dest, None, bytes)
-    })
+    });
+    match copied {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(errno) => check_content(dest, errno).map(|()| None),
+    }
 }
 
 pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{self, AtFlags, Gid, Stat, Timespec, Timestamps, Uid};
 use rustix::io::Errno;
 
+use super::data::check_content;
 use super::interrupted::retry_on_intr;
 use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
 use super::stat::{FileTime, stat_open, times};
@@ -28,6 +29,17 @@ impl<'a> Inode<'a> {
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
         let (Self::Opened(fd) | Self::PathOnly(PathFd { fd, .. })) = self;
         stat_open(fd)
+    }
+
+    /// Finds out whether a call on the inode has failed with `errno` because content is lost.
+    ///
+    /// # Errors
+    /// As [`check_content`].
+    pub(crate) fn check_content(&self, errno: Errno) -> Result<(), Errno> {
+        match self {
+            Self::Opened(fd) => check_content(*fd, errno),
+            Self::PathOnly(_) => Ok(()),
+        }
     }
 
     /// Sets the times of access and of modification to those of `source`.

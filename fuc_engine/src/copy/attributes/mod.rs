@@ -53,10 +53,12 @@ pub(super) struct Attributes {
     pub(super) warning: Option<AttributeError>,
 }
 
-impl AttributeError {
-    fn new(operation: Operation, error: InodeError) -> Self {
-        let errno = error.errno();
-        Self { operation, errno }
+impl Attributes {
+    /// Returns the error if content of the dest is lost.
+    pub(super) fn lost_content(&self) -> Option<Errno> {
+        let failed = self.outcome.err();
+        let lost = failed.filter(|error| error.operation == Operation::Write)?;
+        Some(lost.errno)
     }
 }
 
@@ -155,10 +157,30 @@ impl Transfer<'_> {
         let is_given_away = preserve.ownership && self.stat.st_uid != self.policy.user;
         let early = (is_given_away && !self.policy.changes_files_of_others()).then(set_times);
         let others = self.set_all_but_times(&mut warning);
-        Attributes {
-            outcome: early.unwrap_or_else(set_times).and(others),
+        let mut attributes = Attributes {
+            outcome: others,
             warning,
+        };
+        let times = early.unwrap_or_else(set_times);
+        if attributes.lost_content().is_none() {
+            attributes.outcome = times.and(others);
         }
+        attributes
+    }
+
+    /// Returns the error to report after a call on the dest has failed.
+    #[cold]
+    fn error(&self, operation: Operation, error: InodeError) -> AttributeError {
+        let errno = error.errno();
+        let lost = self.check_content(errno).err();
+        lost.unwrap_or(AttributeError { operation, errno })
+    }
+
+    /// Fails if content is lost, and a call on the dest has failed with `errno` because of that.
+    fn check_content(&self, errno: Errno) -> Result<(), AttributeError> {
+        let operation = Operation::Write;
+        let checked = self.dest.check_content(errno);
+        checked.map_err(|errno| AttributeError { operation, errno })
     }
 
     fn set_all_but_times(
@@ -185,8 +207,7 @@ impl Transfer<'_> {
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
             let set = self.set_mode(mode, &names);
-            outcome =
-                outcome.and(set.map_err(|error| AttributeError::new(Operation::KeepMode, error)));
+            outcome = outcome.and(set.map_err(|error| self.error(Operation::KeepMode, error)));
         }
         outcome
     }
@@ -221,23 +242,29 @@ impl Transfer<'_> {
             true => Operation::KeepParentTimes,
             false => Operation::KeepTimes,
         };
-        set.map_err(|error| AttributeError::new(operation, error))
+        set.map_err(|error| self.error(operation, error))
     }
 
     fn set_owner(&self) -> Result<Ownership, AttributeError> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
             Ok(()) => Ok(Ownership::Set),
-            Err(_) if self.has_owner() => Ok(Ownership::Set),
+            Err(errno) if self.has_owner() => {
+                self.check_content(errno)?;
+                Ok(Ownership::Set)
+            }
             Err(Errno::PERM | Errno::INVAL) if self.policy.user != 0 => {
                 // Without root's rights the group may still be set. As in cp, a link keeps its group.
                 let is_link = sys::file_type(self.stat) == FileType::Symlink;
-                match is_link || self.dest.set_owner(None, group).is_err() {
-                    true => Ok(Ownership::NotSet),
-                    false => Ok(Ownership::OnlyGroup),
+                if is_link {
+                    return Ok(Ownership::NotSet);
+                }
+                match self.dest.set_owner(None, group) {
+                    Ok(()) => Ok(Ownership::OnlyGroup),
+                    Err(errno) => self.check_content(errno).map(|()| Ownership::NotSet),
                 }
             }
-            Err(errno) => Err(AttributeError::new(Operation::KeepOwner, errno.into())),
+            Err(errno) => Err(self.error(Operation::KeepOwner, errno.into())),
         }
     }
 
@@ -253,7 +280,7 @@ impl Transfer<'_> {
         names: &Result<Vec<u8>, InodeError>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), AttributeError> {
-        let unset = |error| AttributeError::new(Operation::KeepXattrs, error);
+        let unset = |error| self.error(Operation::KeepXattrs, error);
         let policy = self.policy;
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
@@ -278,6 +305,9 @@ impl Transfer<'_> {
             });
             xattrs::copy(&self.source, &self.dest, wanted)
         });
+        if let Err(error) = copied {
+            self.check_content(error.errno())?;
+        }
         match (copied, wants) {
             (Err(error), Xattrs::Require) => return Err(unset(error)),
             (Err(InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP)), Xattrs::Warn) => {}
@@ -347,7 +377,10 @@ pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Attribu
         return Ok(());
     };
     let labelled = dest.set_xattr(CONTEXT, context.as_bytes_with_nul());
-    labelled.map_err(|error| AttributeError::new(Operation::SetContext, error))
+    labelled.map_err(|error| AttributeError {
+        operation: Operation::SetContext,
+        errno: error.errno(),
+    })
 }
 
 /// Gives `dest` the attributes of `source`. A directory is one on the way to a copy.

@@ -13,7 +13,8 @@
 //!
 //! The invariant: a rung that fails leaves both offsets at the position from which the next rung can continue. Only
 //! `read` and `write` decide that content cannot be moved, and which side fails: whatever error the other rungs
-//! return, a filesystem may be able to do without them.
+//! return, a filesystem may be able to do without them. But their error may say that content is lost that was moved
+//! before, and then the copy fails.
 //!
 //! - [`sparse`]: finds the holes of a source, and leaves holes in a dest.
 //! - [`range`]: copies a range of a file of which other workers copy other ranges.
@@ -261,7 +262,7 @@ impl<'a> ContentCopy<'a> {
         }
         if self.source.size() > 0
             && self.options.lets_kernel_copy()
-            && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests())
+            && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests()?)
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
             return Ok(());
@@ -313,34 +314,43 @@ impl<'a> ContentCopy<'a> {
     /// Lets the kernel copy some pieces. Returns `true` if it waits for a server after each 64 KiB.
     /// Reads and writes of this file use larger buffers from now on.
     #[cold]
-    fn kernel_waits_for_requests(&mut self) -> bool {
+    fn kernel_waits_for_requests(&mut self) -> Result<bool, ContentError> {
         self.buffer_bytes = SERVER_BUFFER_BYTES;
-        let mut times = || {
-            // The first call also waits for the first bytes of the source.
-            self.time_in_kernel(REQUEST_BYTES)?;
-            let one = self.time_in_kernel(REQUEST_BYTES)?;
-            Some((one, self.time_in_kernel(REQUEST_BYTES * REQUESTS as usize)?))
-        };
-        let Some((one, several)) = times() else {
-            return false;
-        };
+        // The first call also waits for the first bytes of the source.
+        let mut times = [Duration::ZERO; 3];
+        for (time, requests) in times.iter_mut().zip([1, 1, REQUESTS as usize]) {
+            match self.time_in_kernel(REQUEST_BYTES * requests)? {
+                Some(taken) => *time = taken,
+                None => return Ok(false),
+            }
+        }
+        let [_, one, several] = times;
         // If the server copies, the time hardly grows with the number of bytes.
         let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
         if waits {
             self.method.offload = Mechanism::Avoided;
         }
-        waits
+        Ok(waits)
     }
 
     /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
-    fn time_in_kernel(&mut self, bytes: usize) -> Option<Duration> {
+    fn time_in_kernel(&mut self, bytes: usize) -> Result<Option<Duration>, ContentError> {
         let started = Instant::now();
-        let copied = sys::copy_range(self.source.fd(), None, self.dest.fd, bytes).unwrap_or(0);
+        let copied = self.try_copy_range(None, bytes)?.unwrap_or(0);
         let time = started.elapsed();
         if copied > 0 {
             self.note_copied(copied as u64);
         }
-        (copied == bytes).then_some(time)
+        Ok((copied == bytes).then_some(time))
+    }
+
+    fn try_copy_range(
+        &self,
+        source_offset: Option<&mut u64>,
+        bytes: usize,
+    ) -> Result<Option<usize>, ContentError> {
+        sys::try_copy_range(self.source.fd(), source_offset, self.dest.fd, bytes)
+            .map_err(ContentError::Write)
     }
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
@@ -350,8 +360,8 @@ impl<'a> ContentCopy<'a> {
             false => (ALL, PIECE_BYTES),
         };
         loop {
-            match sys::copy_range(self.source.fd(), None, self.dest.fd, piece) {
-                Ok(0) => {
+            match self.try_copy_range(None, piece)? {
+                Some(0) => {
                     let is_end = self.writer.position() >= self.source.size();
                     return Ok(match is_end && self.source.reports_true_size() {
                         true => Rung::Copied,
@@ -359,7 +369,7 @@ impl<'a> ContentCopy<'a> {
                         false => Rung::NotHere,
                     });
                 }
-                Ok(bytes) => {
+                Some(bytes) => {
                     self.note_copied(bytes as u64);
                     // A short result is the end.
                     let is_all = self.writer.position() == self.source.size() && bytes < piece;
@@ -368,7 +378,7 @@ impl<'a> ContentCopy<'a> {
                     }
                     self.report(least, None)?;
                 }
-                Err(_) => {
+                None => {
                     self.method.offload = Mechanism::Unsupported;
                     return Ok(Rung::NotHere);
                 }

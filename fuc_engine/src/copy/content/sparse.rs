@@ -100,14 +100,14 @@ impl ContentCopy<'_> {
             let piece = usize::try_from(end - at).unwrap_or(ALL).min(PIECE_BYTES);
             let mut from = at;
             // The dest's own offset, because a dest that refuses to seek has no other.
-            match sys::copy_range(self.source.fd(), Some(&mut from), self.dest.fd, piece) {
-                Ok(0) => return self.read_extent(at, end),
-                Ok(bytes) => {
+            match self.try_copy_range(Some(&mut from), piece)? {
+                Some(0) => return self.read_extent(at, end),
+                Some(bytes) => {
                     at += bytes as u64;
                     self.note_copied(bytes as u64);
                     self.report(1, None)?;
                 }
-                Err(_) => {
+                None => {
                     self.method.offload = Mechanism::Unsupported;
                     return self.read_extent(at, end);
                 }
@@ -211,7 +211,7 @@ impl<'a> SparseWriter<'a> {
         self.seek_to_next()?;
         match sys::write_all(self.dest, bytes) {
             Err(errno) if self.written_to < self.at && !is_full(errno) => {
-                self.fill_hole()?;
+                self.fill_refused_hole(errno)?;
                 sys::write_all(self.dest, bytes)
             }
             written => written,
@@ -231,14 +231,14 @@ impl<'a> SparseWriter<'a> {
         if is_behind_hole && self.fills_holes {
             return self.fill_hole();
         }
-        self.punch_hole();
+        self.punch_hole()?;
         match sys::seek(self.dest, SeekFrom::Start(self.at)) {
             Ok(offset) => self.offset = offset,
             // Zeros do not help if the filesystem has no such position.
             Err(Errno::INVAL) if is_behind_hole && self.is_too_far() => {
                 return Err(ContentError::Write(Errno::FBIG));
             }
-            Err(_) if is_behind_hole => return self.fill_hole(),
+            Err(errno) if is_behind_hole => return self.fill_refused_hole(errno),
             Err(errno) => return Err(ContentError::Write(errno)),
         }
         Ok(())
@@ -251,10 +251,19 @@ impl<'a> SparseWriter<'a> {
 
     /// Deallocates the blocks of the hole, because an earlier `write` may have allocated some of them in advance. Copies
     /// made by the kernel allocate none.
-    fn punch_hole(&self) {
-        if self.may_have_blocks {
-            sys::punch_hole(self.dest, self.written_to..self.at);
+    fn punch_hole(&self) -> Result<(), ContentError> {
+        match self.may_have_blocks {
+            true => sys::punch_hole(self.dest, self.written_to..self.at),
+            false => Ok(()),
         }
+        .map_err(ContentError::Write)
+    }
+
+    /// Fills a hole after a call was refused, unless its error says that content is lost.
+    #[cold]
+    fn fill_refused_hole(&mut self, errno: Errno) -> Result<(), ContentError> {
+        sys::check_content(self.dest, errno).map_err(ContentError::Write)?;
+        self.fill_hole()
     }
 
     /// Writes zeros up to the next byte, because the dest does not accept the hole.
@@ -295,10 +304,9 @@ impl<'a> SparseWriter<'a> {
         };
         match resized {
             Ok(()) => self.punch_hole(),
-            Err(errno) if is_behind_hole && !is_full(errno) => return self.fill_hole(),
-            Err(errno) => return Err(ContentError::Write(errno)),
+            Err(errno) if is_behind_hole && !is_full(errno) => self.fill_refused_hole(errno),
+            Err(errno) => Err(ContentError::Write(errno)),
         }
-        Ok(())
     }
 }
 
@@ -307,9 +315,11 @@ pub(crate) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
     let has_size = || sys::stat_open(file).is_ok_and(|stat| stat.st_size as u64 == end);
     // Some servers return success and extend nothing.
     match sys::set_size(file, end) {
-        Ok(()) if has_size() => Ok(()),
-        _ => sys::write_all_at(file, &[0], end - 1),
+        Ok(()) if has_size() => return Ok(()),
+        Ok(()) => {}
+        Err(errno) => sys::check_content(file, errno)?,
     }
+    sys::write_all_at(file, &[0], end - 1)
 }
 
 /// Returns `true` if content may be written behind the end of an empty dest of `size`, which some servers refuse. Writes

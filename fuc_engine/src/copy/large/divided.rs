@@ -358,7 +358,8 @@ impl DividedDest {
             ..
         } = filling;
         // If one of these fails, other engines cannot open it, and give their parts back.
-        let _ = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
+        let granted = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
+        let failure = granted.err();
         let inode = sys::stat_open(&dest.fd).map_or(0, |stat| stat.st_ino);
         Self {
             hidden_name: dest.hidden_name().unwrap_or_default().into(),
@@ -367,7 +368,7 @@ impl DividedDest {
             inode,
             moved,
             labelled,
-            failure: OnceLock::new(),
+            failure: failure.map_or_else(OnceLock::new, OnceLock::from),
             is_short: AtomicBool::new(false),
         }
     }
@@ -389,12 +390,13 @@ impl DividedDest {
             Some(error) => Err(error),
         };
         let restricted = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode & !extra);
+        let settled = settled.and(restricted.map(drop));
         let filling = Filling {
             ctx,
             entry,
             source,
             dest,
-            labelled: self.labelled.and(restricted),
+            labelled: self.labelled.and(restricted.unwrap_or(Ok(()))),
         };
         match settled {
             Ok(()) => filling.finish(self.moved),
@@ -403,25 +405,30 @@ impl DividedDest {
     }
 }
 
-/// Changes the permissions of the owner that only other engines need to open the dest.
+/// Changes the permissions of the owner that only other engines need to open the dest. Returns whether that was possible.
+///
+/// # Errors
+/// If content of the dest is lost.
 fn change_owner_mode(
     ctx: &Context<'_>,
     dest: &OpenDest<'_>,
     source: &Stat,
     change: impl FnOnce(u32, u32) -> u32,
-) -> Result<(), AttributeError> {
+) -> Result<Result<(), AttributeError>, ContentError> {
     let extra = OWNER_FILE & !ctx.policy.creation_mode(source.st_mode);
     if extra == 0 {
-        return Ok(());
+        return Ok(Ok(()));
     }
     let set = sys::stat_open(&dest.fd).and_then(|stat| {
         let mode = change(stat.st_mode & 0o7777, extra);
         Inode::Opened(dest.fd.as_fd()).set_mode(mode)
     });
-    set.map_err(|errno| AttributeError {
-        operation: Operation::KeepMode,
-        errno,
-    })
+    let Err(errno) = set else {
+        return Ok(Ok(()));
+    };
+    sys::check_content(dest.fd.as_fd(), errno).map_err(ContentError::Write)?;
+    let operation = Operation::KeepMode;
+    Ok(Err(AttributeError { operation, errno }))
 }
 
 /// Extends the dest if the source ends with a hole. Truncates it if the source has become shorter.

@@ -269,6 +269,9 @@ impl<'f> Filling<'f> {
     pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let Self { ctx, entry, .. } = self;
         let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
+        if let Some(errno) = attributes.as_ref().and_then(Attributes::lost_content) {
+            return self.abandon(ContentError::Write(errno));
+        }
         if let Some(durability) = &ctx.durability {
             durability
                 .file_complete(self.dest.fd.as_fd())

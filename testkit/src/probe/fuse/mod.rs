@@ -79,6 +79,8 @@ pub struct Habits {
     pub open_nonblocking: Option<Errno>,
     /// `close` of a file.
     pub flush: Option<Errno>,
+    /// Writing a page of a file. The kernel keeps what processes write, and writes it later.
+    pub write_back: Option<Errno>,
     /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.
     pub direct_read: Option<Errno>,
 

@@ -35,7 +35,9 @@ const MOST_BACKGROUND: u16 = u16::MAX;
 
 impl Filesystem for Server {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        let wanted = InitFlags::FUSE_ATOMIC_O_TRUNC | InitFlags::FUSE_PARALLEL_DIROPS;
+        let mut wanted = InitFlags::FUSE_ATOMIC_O_TRUNC | InitFlags::FUSE_PARALLEL_DIROPS;
+        let keeps_writes = self.habits.write_back.is_some();
+        wanted.set(InitFlags::FUSE_WRITEBACK_CACHE, keeps_writes);
         let missing = |flags| io::Error::other(format!("the kernel lacks {flags:?}"));
         config.add_capabilities(wanted).map_err(missing)?;
         if self.habits.is_client() {
@@ -257,7 +259,9 @@ impl Filesystem for Server {
         let data = &data[..data.len().min(longest)];
         self.transfer(&self.written, data.len());
         let open = self.files.get(handle).map_err(io::Error::from);
-        let written = open.and_then(|open| open.file.write_all_at(data, offset));
+        let written = refuse(self.habits.write_back)
+            .and(open)
+            .and_then(|open| open.file.write_all_at(data, offset));
         answer!(self, reply, written, () => reply.written(data.len() as u32));
     }
 
