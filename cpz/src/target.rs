@@ -16,6 +16,7 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::name_list;
 use fuc_cli::wording::errno_text;
 use fuc_engine::Dest;
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::options::{LastOperand, Options};
@@ -109,12 +110,15 @@ fn check_number(
 /// # Errors
 /// If the path does not lead to a directory, through any links. The message calls it `what`.
 fn into(what: &str, path: &Path, console: &Console) -> Result<Dest, UsageError> {
-    let error = match path.metadata() {
-        Ok(found) if found.is_dir() => return Ok(Dest::Into(path.into())),
-        Ok(_) => Errno::NOTDIR.into(),
-        Err(error) => error,
+    // The standard library also asks for the time of birth, because of which some FUSE servers fail.
+    let errno = match rustix::fs::stat(path) {
+        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Directory => {
+            return Ok(Dest::Into(path.into()));
+        }
+        Ok(_) => Errno::NOTDIR,
+        Err(errno) => errno,
     };
-    let (path, reason) = (console.quoted(path), errno_text(&error));
+    let (path, reason) = (console.quoted(path), errno_text(&errno.into()));
     Err(UsageError::plain(format!("{what}{path}: {reason}")))
 }
 

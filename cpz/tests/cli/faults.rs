@@ -197,6 +197,17 @@ fn whatever_error_a_clone_fails_with_content_is_copied() {
 }
 
 #[test]
+fn a_tree_is_copied_if_the_kernel_cannot_say_when_directories_were_made() {
+    copies_without("statx", &[]);
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).file("s/f", "1").dir("d");
+    let inject = ["-f", "-o", "/dev/null", "-e", "inject=statx:error=EINVAL"];
+    let run = Run::new("strace").args(inject).args([CPZ, "-r", "s", "d"]);
+    run.current_dir(&scratch).output().assert_success();
+    assert_eq!(fs::read(scratch.path().join("d/s/f")).unwrap(), b"1");
+}
+
+#[test]
 fn a_file_that_cannot_be_extended_gets_its_size_by_a_write() {
     copies_without("ftruncate", &[]);
     copies_without("ftruncate", &["--sparse=always"]);

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use fuc_engine::{EnteredDirectory, Verdict};
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::lines;
@@ -39,11 +40,12 @@ impl Gitignore {
                 _ => return Err(error),
             },
         };
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+        // The standard library also asks for the time of birth, because of which some FUSE servers fail.
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(None);
         }
-        if metadata.len() > MOST_BYTES {
+        if stat.st_size as u64 > MOST_BYTES {
             return Err(Errno::FBIG.into());
         }
         let mut content = Vec::new();

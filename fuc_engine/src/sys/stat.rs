@@ -67,6 +67,8 @@ fn stat_directory_with(
 
 /// Looks at `name` in `dir`, or at `dir` itself if the name is empty. Returns an older stat as an error if the kernel is
 /// older than Linux 4.11, or if a sandbox does not know the call.
+///
+/// The time of birth is only asked of `dir` itself. Some FUSE servers fail because of that question.
 // Otherwise the stat is copied, which takes 50 instructions for each directory.
 #[inline(always)]
 fn statx(
@@ -76,6 +78,7 @@ fn statx(
     wanted: StatxFlags,
 ) -> Result<Result<Statx, Stat>, Errno> {
     match retry_on_intr(|| fs::statx(dir, name, flags, wanted)) {
+        Err(_) if wanted.contains(StatxFlags::BTIME) => stat_open(dir).map(Err),
         Err(Errno::NOSYS | Errno::PERM) if name.is_empty() => stat_open(dir).map(Err),
         Err(Errno::NOSYS | Errno::PERM) => stat(dir, name, Symlinks::NoFollow).map(Err),
         found => found.map(Ok),

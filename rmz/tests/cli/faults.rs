@@ -128,6 +128,21 @@ fn the_reason_why_a_directory_with_entries_cannot_be_listed_is_reported() {
 }
 
 #[test]
+fn a_tree_is_removed_if_the_kernel_cannot_say_when_directories_were_made() {
+    let scratch = Scratch::new();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for error in ["EINVAL", "EOPNOTSUPP", "EACCES", "EIO", "ENOTTY", "ENOENT"] {
+        for operand in ["d", "d/bad"] {
+            Tree::at(scratch.path()).file("d/bad/e/f", "");
+            let outcome = run_unread(&scratch, operand, "statx", error);
+            outcome.assert_success();
+            assert_eq!(outcome.stderr_text(), "", "{error}");
+            assert!(!scratch.path().join(operand).exists(), "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_call_that_is_always_interrupted_fails() {
     let scratch = Scratch::new();
     or_skip!(Run::new(RMZ).arg("-f").calls());
