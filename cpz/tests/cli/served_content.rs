@@ -113,8 +113,18 @@ fn a_source_whose_server_knows_no_holes_is_read() {
 
 #[test]
 fn files_are_copied_if_the_server_refuses_to_open_without_waiting() {
+    for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::IO, Errno::PERM] {
+        copies_all(Habits {
+            open_nonblocking: Some(errno),
+            ..Habits::default()
+        });
+    }
+}
+
+#[test]
+fn files_are_copied_if_the_server_refuses_to_read_without_waiting() {
     copies_all(Habits {
-        open_nonblocking: Some(Errno::INVAL),
+        read_nonblocking: Some(Errno::AGAIN),
         ..Habits::default()
     });
 }

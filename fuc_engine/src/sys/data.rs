@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
-use rustix::fs::{self, Advice, FallocateFlags, SeekFrom};
+use rustix::fs::{self, Advice, FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::interrupted::retry_on_intr;
@@ -149,13 +149,34 @@ pub(crate) fn try_copy_range(
     }
 }
 
+/// Makes reads and writes wait, for a file that was opened without waiting.
+pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
+    let flags = fs::fcntl_getfl(file)?;
+    fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
+}
+
+/// Reads a file by `call`, and waits for its content. Some FUSE servers do not wait if the file was opened without waiting.
+#[inline]
+fn read_waiting(
+    file: BorrowedFd<'_>,
+    mut call: impl FnMut() -> Result<usize, Errno>,
+) -> Result<usize, Errno> {
+    match retry_on_intr(&mut call) {
+        Err(Errno::AGAIN) => {
+            clear_nonblock(file)?;
+            retry_on_intr(call)
+        }
+        read => read,
+    }
+}
+
 pub(crate) fn read(file: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
-    retry_on_intr(|| rustix::io::read(file, &mut *buffer))
+    read_waiting(file, || rustix::io::read(file, &mut *buffer))
 }
 
 /// Reads from a position, and does not use the offset of the file.
 pub(crate) fn read_at(file: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
-    retry_on_intr(|| rustix::io::pread(file, &mut *buffer, at))
+    read_waiting(file, || rustix::io::pread(file, &mut *buffer, at))
 }
 
 pub(crate) fn write_all(file: BorrowedFd<'_>, mut bytes: &[u8]) -> Result<(), Errno> {

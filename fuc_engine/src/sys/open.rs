@@ -1,5 +1,4 @@
-//! Opens files and directories, each with the flags that its use permits, and changes what an open
-//! descriptor does.
+//! Opens files and directories, each with the flags that its use permits, and closes files.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
@@ -43,12 +42,33 @@ fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno>
     match blocking {
         Blocking::MayBlock => open_by_name(OFlags::empty()),
         Blocking::OnlyForLease => match open_by_name(OFlags::NONBLOCK) {
+            // The caller reads the file in another way.
+            Err(errno) if flags.contains(OFlags::DIRECT) && errno != Errno::AGAIN => Err(errno),
             // Some FUSE servers refuse flags that they do not know.
-            Err(Errno::INVAL) if flags.contains(OFlags::DIRECT) => Err(Errno::INVAL),
-            Err(errno @ (Errno::AGAIN | Errno::INVAL)) => open_held(at, flags, errno),
+            Err(errno) if !is_final(errno) => open_held(at, flags, errno),
             opened => opened,
         },
     }
+}
+
+/// Returns `true` if a file cannot be opened after this error, whatever the flags are: because of its name, its type, its
+/// permissions, or a limit of this process.
+fn is_final(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::LOOP
+            | Errno::NAMETOOLONG
+            | Errno::NXIO
+            | Errno::ISDIR
+            | Errno::TXTBSY
+            | Errno::ACCESS
+            | Errno::ROFS
+            | Errno::MFILE
+            | Errno::NFILE
+            | Errno::NOMEM
+    )
 }
 
 /// Opens a file without `O_NONBLOCK`, after that flag was refused, if it is a regular file.
@@ -198,12 +218,6 @@ pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
             Ok(file)
         }
     }
-}
-
-/// Makes reads and writes wait, for a file that was opened without waiting.
-pub(crate) fn clear_nonblock(file: BorrowedFd<'_>) -> Result<(), Errno> {
-    let flags = fs::fcntl_getfl(file)?;
-    fs::fcntl_setfl(file, flags - OFlags::NONBLOCK)
 }
 
 /// Returns a second descriptor of the same open file or directory; both share one position in it.

@@ -77,6 +77,8 @@ pub struct Habits {
     pub open_truncated: Option<Errno>,
     /// `open` of an existing file with `O_NONBLOCK`.
     pub open_nonblocking: Option<Errno>,
+    /// `read` of a file while it has `O_NONBLOCK`.
+    pub read_nonblocking: Option<Errno>,
     /// `close` of a file.
     pub flush: Option<Errno>,
     /// Writing a page of a file. The kernel keeps what processes write, and writes it later.

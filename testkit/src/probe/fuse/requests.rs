@@ -236,11 +236,14 @@ impl Filesystem for Server {
         handle: FileHandle,
         offset: u64,
         size: u32,
-        _: OpenFlags,
+        flags: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        answer!(self, reply, self.read_stored(handle, offset, size), bytes => reply.data(&bytes));
+        let waits = !OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::NONBLOCK);
+        let read = refuse(self.habits.read_nonblocking.filter(|_| !waits))
+            .and_then(|()| self.read_stored(handle, offset, size));
+        answer!(self, reply, read, bytes => reply.data(&bytes));
     }
 
     fn write(
