@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use fuc_cli::exclude::ExcludeFilter;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary};
 
 use crate::line::Line;
@@ -64,14 +64,14 @@ impl<'a> Engine<'a> {
     }
 
     /// Takes its part in the run of all engines.
-    pub(crate) fn run(&self, part: Part, observer: &dyn Observer, line: &Line) -> Summary {
+    pub(crate) fn run(&self, role: Role, observer: &dyn Observer, line: &Line) -> Summary {
         match self.operation.clone() {
             Operation::Removal(removal) => {
-                let removal = removal.shared_by(line, part);
+                let removal = removal.shared_by(line, role);
                 removal.run(self.operands(), observer)
             }
             Operation::Copy(copy, dest) => {
-                let copy = copy.shared_by(line, part);
+                let copy = copy.shared_by(line, role);
                 copy.run(self.operands(), dest, observer)
             }
         }

@@ -27,7 +27,7 @@ use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
 use fuc_cli::sys;
 use fuc_cli::wording;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Counts, Summary};
 
 use crate::engine::Engine;
@@ -139,7 +139,7 @@ pub fn lead(job: Job<'_>) -> Outcome {
     let mut total = Report::default();
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
-        let run = |line: &Line| engine.run(Part::Leader, reporter, line);
+        let run = |line: &Line| engine.run(Role::Leader, reporter, line);
         let report = |mut summary: Summary| {
             summary.failures += unread_names;
             report(summary, filter.as_ref(), reporter, console)
@@ -215,7 +215,7 @@ fn assist(world: World) -> ExitCode {
     let run = |line: &Line| match &prepared {
         Ok(filter) => {
             let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
-            engine.run(Part::Assistant, &reporter, line)
+            engine.run(Role::Assistant, &reporter, line)
         }
         Err(_) => {
             line.wait_for_end();

@@ -19,12 +19,12 @@ use crate::error::Error;
 use crate::hashing::HashSet;
 use crate::node::{Dir, Node, Place, Side};
 use crate::observer::{Counts, Observer};
-use crate::operand;
+use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::setup::Setup;
 use crate::sync::lock;
-use crate::sys::{self, DirSlot, Entry, Fd, FileId, Stat, Symlinks};
+use crate::sys::{self, DirSlot, Fd, FileId, Listed, Stat, Symlinks};
 use crate::walk::{self, OpenDirs, Purpose, Reconsidered, Settings, Task, Visit, Visitor, Walker};
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
@@ -82,7 +82,7 @@ pub(crate) fn count(
         settings: Settings::new(Some(NonZeroUsize::MIN), survey.setup.filter.clone()),
         seen: Mutex::default(),
         operands: operands
-            .filter_map(|path| operand::to_c(&path).ok())
+            .filter_map(|path| paths::to_c(&path).ok())
             .collect(),
         report: Report::new(&observer, survey.setup),
         descriptors: Descriptors::new(),
@@ -218,7 +218,7 @@ impl Visitor for LookAhead<'_> {
     }
 
     fn operand_path(&self, operand: u32) -> &Path {
-        operand::path_of(&self.operands[operand as usize])
+        paths::path_of(&self.operands[operand as usize])
     }
 
     fn enter(
@@ -248,7 +248,7 @@ impl Visitor for LookAhead<'_> {
         &self,
         node: &CountedNode,
         dirs: &OpenDirs<'_>,
-        entry: Entry<'_>,
+        entry: Listed<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         let has_bytes = self.survey.content != Content::Ignored;
@@ -279,7 +279,7 @@ impl Visitor for LookAhead<'_> {
         if self.report.must_stop() {
             return;
         }
-        let (portion, rest) = operand::portion(operands);
+        let (portion, rest) = paths::portion(operands);
         if let Some(rest) = rest {
             worker.push(Task::Own(rest), When::Next);
         }

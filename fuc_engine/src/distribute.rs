@@ -108,6 +108,12 @@
 //! - It knows only its own large files when it looks for free space.
 //! - It does not try again a removal that fails because the filesystem is full.
 //! - It takes all operands at once. A dry run is not shared.
+//!
+//! # Where it is
+//!
+//! Only engines that share their work use these modules: this one, `walk/exchange`, `walk/borrowing`,
+//! `copy/large/divided` and `copy/content/range`. What other modules know of it begins at `Visitor::stealing`, at `Thieves` and
+//! `Inlet` of the scheduler, and at `Setup::sharing`, which only `shared_by` sets.
 
 use std::ops::Range;
 
@@ -121,9 +127,9 @@ mod stolen;
 pub use stolen::Stolen;
 pub(crate) use stolen::{FileRange, Load, Name, ParentId};
 
-/// The part of an engine in a job that several engines share.
+/// The role of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum Role {
     /// The engine begins the operands.
     Leader,
     /// The engine only works on what it gets from others, until the exchange [ends](Incoming::End) the run.
@@ -134,7 +140,7 @@ pub enum Part {
 #[derive(Clone, Copy)]
 pub(crate) struct Sharing<'a> {
     pub(crate) exchange: &'a dyn Exchange,
-    pub(crate) part: Part,
+    pub(crate) role: Role,
 }
 
 /// Connects an engine with the others that work on the same operands.

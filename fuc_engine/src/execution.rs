@@ -6,14 +6,20 @@ use serde::{Deserialize, Serialize};
 /// Says whether a run changes anything.
 ///
 /// A dry run makes the same decisions as a real run, asks the same questions, and reports the same
-/// events and failures, but changes nothing. It can only know what can be found out without acting:
+/// events and failures, but changes nothing. It can only know what can be found out without acting. This is the whole list;
+/// the manual pages have it in the words of users.
 ///
 /// - A failure that the kernel reports only to the call that acts is missing: a full disk, a quota, an
 ///   I/O error, a rule of one filesystem or of a security module.
 /// - [`Event::Copied`](crate::Event::Copied) has no method, because nothing shows how content would be copied.
-/// - Attributes of copies are not set, so the failures and warnings about them are missing.
-/// - Two names that the filesystem of the dests takes for one are not found to be one.
+/// - Attributes of copies are not set, so the failures and warnings about them are missing, and so are their effects.
+/// - Two names that the filesystem of the dests takes for one are not found to be one, nor are a source and a dest with
+///   different inode numbers.
+/// - A dest that has the time of its source as its filesystem would round it counts as changed, because only a probe shows
+///   how it rounds.
 /// - The target of a link that an earlier operand would make is taken for missing.
+/// - A copy does not see what it would have made if a source contains it: the copy of an earlier operand, for example.
+/// - A removal takes a directory that cannot be read for one that is not empty.
 /// - The changes that other processes make until the real run are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-use crate::distribute::Part;
+use crate::distribute::Role;
 use crate::error::Error;
 use crate::report::Report;
 use crate::setup::Setup;
@@ -36,7 +36,7 @@ impl Failures {
     /// message.
     pub(crate) fn new(setup: &Setup<'_>) -> Self {
         let sharing = setup.sharing.as_ref();
-        match sharing.is_some_and(|sharing| sharing.part == Part::Assistant) {
+        match sharing.is_some_and(|sharing| sharing.role == Role::Assistant) {
             true => Self::in_any_order(),
             false => Self::default(),
         }

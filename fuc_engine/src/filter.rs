@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use crate::operand;
+use crate::paths;
 use crate::sys::Fd;
 
 /// Chooses the entries that a run processes, before the run looks at them.
@@ -210,7 +210,7 @@ impl EnteredDirectory<'_> {
     /// # Errors
     /// Returns the reason why the kernel does not open it, which is `ELOOP` for a symbolic link.
     pub fn open(&self, name: impl AsRef<Path>) -> io::Result<File> {
-        let opened = operand::to_c(name.as_ref()).and_then(|name| (self.open)(&name));
+        let opened = paths::to_c(name.as_ref()).and_then(|name| (self.open)(&name));
         Ok(File::from(opened?))
     }
 

@@ -349,7 +349,7 @@ cfg_if! {
         mod hashing;
         mod node;
         mod observer;
-        mod operand;
+        mod paths;
         mod remove;
         mod report;
         mod sched;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::operand;
+use crate::paths;
 use crate::sync::AtomicU32;
 use crate::sys::{DirName, DirSlot};
 
@@ -137,7 +137,7 @@ impl<D: Dir> Place<D> {
         let operand = match below_bytes {
             0 => operand,
             // An operand with slashes at its end is followed by a single one, too.
-            _ => operand::trim_slashes(operand),
+            _ => paths::trim_slashes(operand),
         };
         let mut path = vec![0; operand.len() + below_bytes];
         let mut end = path.len();
@@ -155,7 +155,7 @@ impl<D: Dir> Place<D> {
 
 /// Returns `path/name`, with one slash between them even if `path` ends in slashes.
 pub(crate) fn join(path: &Path, name: &CStr) -> PathBuf {
-    let path = operand::trim_slashes(path.as_os_str().as_bytes());
+    let path = paths::trim_slashes(path.as_os_str().as_bytes());
     PathBuf::from(OsString::from_vec([path, b"/", name.to_bytes()].concat()))
 }
 

@@ -103,9 +103,9 @@ macro_rules! setup_methods {
             pub fn shared_by(
                 mut self,
                 exchange: &'a dyn $crate::distribute::Exchange,
-                part: $crate::distribute::Part,
+                role: $crate::distribute::Role,
             ) -> Self {
-                self.setup.sharing = Some($crate::distribute::Sharing { exchange, part });
+                self.setup.sharing = Some($crate::distribute::Sharing { exchange, role });
                 self
             }
         }

@@ -21,7 +21,7 @@ use super::operand::Operands;
 use super::policy::Policy;
 use crate::execution::Execution;
 use crate::observer::CopyMethod;
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
 mod plan;
@@ -51,8 +51,8 @@ impl<'a, P: DestPath> Spot<'a, P> {
     /// Returns another name in the same directory.
     fn beside(&self, name: &'a CStr) -> Spot<'a, PathBuf> {
         let path = (self.path)();
-        let (directory, _) = operand::split(path.as_os_str().as_bytes());
-        let (_, base) = operand::split(name.to_bytes());
+        let (directory, _) = paths::split(path.as_os_str().as_bytes());
+        let (_, base) = paths::split(name.to_bytes());
         Spot {
             dir: self.dir,
             name,
@@ -93,9 +93,9 @@ pub(super) enum Changes {
 
 /// Returns an unpredictable name beside `dest`.
 pub(super) fn hidden_name(dest: &CStr) -> Result<CString, Errno> {
-    let (directory, _) = operand::split(dest.to_bytes());
+    let (directory, _) = paths::split(dest.to_bytes());
     let name = format!(".cpz-{:032x}", sys::random()?);
-    Ok(operand::c_string([directory, name.as_bytes()].concat()))
+    Ok(paths::c_string([directory, name.as_bytes()].concat()))
 }
 
 /// Calls `plan` apart from the caller, so that a real run does not pay for the code of a dry one.

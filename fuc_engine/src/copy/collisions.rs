@@ -29,7 +29,7 @@ use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
 use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Side};
-use crate::operand as paths;
+use crate::paths;
 use crate::sync::lock;
 use crate::sys::{self, Stat, Storage};
 

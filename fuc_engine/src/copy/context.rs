@@ -29,7 +29,7 @@ use crate::failures::{Failures, Message};
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
-use crate::operand as paths;
+use crate::paths;
 use crate::report::Report;
 use crate::sys::{self, Fd, Inode};
 use crate::walk::Settings;
@@ -244,7 +244,7 @@ impl Context<'_> {
         &self,
         node: &'e CopyNode,
         [source_dir, dest_dir]: [BorrowedFd<'e>; 2],
-        listed: sys::Entry<'e>,
+        listed: sys::Listed<'e>,
     ) -> Entry<'e> {
         Entry {
             source_dir,
@@ -281,7 +281,7 @@ impl Context<'_> {
         let pin = |side| self.descriptors.pin(node, side, self).map_err(failed(side));
         let (source, dest) = (pin(Side::Source)?, pin(Side::Dest)?);
         let dirs = [source.as_fd(), dest.as_fd()];
-        let listed = sys::Entry::new(&place.name, kind);
+        let listed = sys::Listed::new(&place.name, kind);
         Ok(call(&self.listed_entry(node, dirs, listed)))
     }
 

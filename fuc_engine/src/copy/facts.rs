@@ -87,7 +87,7 @@ impl Fingerprint {
 pub(super) enum DestState<N> {
     /// Unknown: no rules apply, so the dest is looked at only if creation fails.
     Unchecked,
-    /// A file that may be written to.
+    /// Something is there: a file that may be written to, or a directory that only a mirror removes.
     Occupied,
     /// Nothing is there: it never was, was unlinked, or was renamed to `backup`. A file that
     /// another process creates there now is not written to.

@@ -13,7 +13,7 @@ use super::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
 use super::facts::{CopyDir, Entry, Facts, FileId, Symlinks};
 use crate::descriptors::Descriptors;
 use crate::node::{Dir, Side};
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, Borrowed, SharedFd, Stat, Storage};
 
 pub(super) fn at_source(entry: &Entry<'_>) -> Result<Stat, Errno> {
@@ -73,11 +73,11 @@ pub(super) fn dest_facts(
 
 /// Returns `true` if source and dest are the same name in the same directory.
 pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
-    let (_, source) = operand::split(entry.source_name.to_bytes());
-    let (_, dest) = operand::split(entry.dest_name.to_bytes());
+    let (_, source) = paths::split(entry.source_name.to_bytes());
+    let (_, dest) = paths::split(entry.dest_name.to_bytes());
     let is_in_source_directory = || {
-        let source = operand::directory_id_of(entry.source_dir, entry.source_name);
-        source.is_some() && operand::directory_id_of(entry.dest_dir, entry.dest_name) == source
+        let source = paths::directory_id_of(entry.source_dir, entry.source_name);
+        source.is_some() && paths::directory_id_of(entry.dest_dir, entry.dest_name) == source
     };
     source == dest && is_in_source_directory()
 }

@@ -35,7 +35,7 @@ use crate::error::{Cause, Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
-use crate::operand as paths;
+use crate::paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
 use crate::sys::{self, Fd, Identity, Listing, Mount, Stat};

@@ -23,7 +23,7 @@ use super::policy::Policy;
 use crate::error::{Error, Operation};
 use crate::hashing::{HashSet, Seeded};
 use crate::sys::{self, At, Fd, Identity};
-use crate::{node, operand as paths};
+use crate::{node, paths};
 
 /// The operands of a run, each of which has an index. A list of a million names takes about 60 bytes for each.
 pub(super) struct Operands<'a> {

@@ -166,8 +166,7 @@ pub struct CopyOp<'a> {
     /// Says whether anything is copied. A dry run counts the sizes of the files whose content would be
     /// copied, and reads no content.
     ///
-    /// It does not see what it would have made if a source contains it: the copy of an earlier operand, for
-    /// example. Some more limits are those of [any dry run](Execution).
+    /// [`Execution`] lists what a dry run cannot know.
     pub execution: Execution,
     #[cfg_attr(feature = "distribute", serde(skip))]
     pub(super) setup: Setup<'a>,

@@ -21,7 +21,7 @@ use super::operand::{DestParent, OpenParent, ends, open_component};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
-use crate::operand::{c_string, name_of, path_of};
+use crate::paths::{c_string, name_of, path_of};
 use crate::sys::{self, At, Fd, Identity, Inode, Stat};
 
 /// A directory on the way to the dest of an operand: the part up to `end` of that dest's name.

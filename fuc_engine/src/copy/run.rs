@@ -17,6 +17,10 @@
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
+//!
+//! How a run ends: the scheduler has no task left (`sched` says why), and `walk::run` begins the next group of operands or
+//! ends the threads. Then [`CopyRun::run`] deletes what a mirror has put off, completes the directories that `--parents` has
+//! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -43,12 +47,12 @@ use super::parents::{self, MadeParents};
 use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
-use crate::distribute::Part;
+use crate::distribute::Role;
 use crate::error::{Error, Operation, Refusal};
 use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
-use crate::operand;
+use crate::paths;
 use crate::report::Report;
 use crate::sync::lock;
 use crate::sys::{self, Identity, PrivateTables, Stat};
@@ -171,7 +175,7 @@ impl<'a> CopyRun<'a> {
 
     fn assists(&self) -> bool {
         let stealing = self.stealing.as_ref();
-        stealing.is_some_and(|stealing| stealing.part == Part::Assistant)
+        stealing.is_some_and(|stealing| stealing.role == Role::Assistant)
     }
 
     pub(super) fn run(&mut self, sources: impl IntoIterator<Item = PathBuf>) -> Summary {
@@ -181,14 +185,14 @@ impl<'a> CopyRun<'a> {
             // An engine that cannot take part still answers the others.
             self.ctx.operands = Operands::new(self.ctx.dest);
         }
-        let runs = self.independent_runs();
+        let runs = self.independent_groups();
         self.meets_names_once = self.meets_names_once(&runs);
         let runs = match self.ctx.report.wants_events() {
             // Events come in the order of the operands.
             true => one_by_one(self.ctx.operands.len()),
             false => runs,
         };
-        let operands = runs.into_iter().map(tasks::Operands::alone);
+        let operands = runs.into_iter().map(tasks::OperandGroup::alone);
         walk::run(self, operands.map(CopyTask::Operands));
         mirror::finish(&self.ctx, |node| directory::finish(&self.ctx, node));
         let made = std::mem::take(&mut *lock(&self.parents));
@@ -208,7 +212,7 @@ impl<'a> CopyRun<'a> {
         let unusable = |errno| Error::failed(Operation::OpenTarget, path.clone(), errno).at_dest();
         if let Dest::Into(target) = self.ctx.dest {
             let base = self.ctx.bases.dest;
-            let opened = operand::to_c(target)
+            let opened = paths::to_c(target)
                 .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
             self.ctx.target = Some(opened.map_err(unusable)?.into_kept());
         }
@@ -244,12 +248,12 @@ impl<'a> CopyRun<'a> {
     }
 
     /// Groups neighbouring operands that can be copied at the same time.
-    fn independent_runs(&self) -> Vec<Range<u32>> {
+    fn independent_groups(&self) -> Vec<Range<u32>> {
         let operands = &self.ctx.operands;
         match self.ctx.dest {
             // Questions come in the order of the operands.
             Dest::Into(_) if !self.ctx.policy.options.rules.ask => {
-                operand::independent_runs(operands.sources(), |index| {
+                paths::independent_groups(operands.sources(), |index| {
                     operands.may_share_dest(index)
                 })
             }
@@ -264,8 +268,8 @@ impl<'a> CopyRun<'a> {
     /// symbolic links are not followed. So no operand is, or lies in, another one, and their trees
     /// have no name in common. Operands of several runs may overlap, as in `d d/e`, and a followed
     /// symbolic link is one more name, which is not counted.
-    fn meets_names_once(&self, independent_runs: &[Range<u32>]) -> bool {
-        independent_runs.len() == 1 && self.ctx.policy.options.dereference == Dereference::Never
+    fn meets_names_once(&self, independent_groups: &[Range<u32>]) -> bool {
+        independent_groups.len() == 1 && self.ctx.policy.options.dereference == Dereference::Never
     }
 }
 

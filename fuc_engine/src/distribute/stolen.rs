@@ -39,7 +39,7 @@ pub struct Stolen {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub(crate) enum Load {
-    /// Names of entries, after the type of each as in [`Entry::record_type`](sys::Entry::record_type).
+    /// Names of entries, after the type of each as in [`Listed::record_type`](sys::Listed::record_type).
     Names(Vec<(u8, Name)>),
     Range(Box<FileRange>),
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::failures::{Failures, Message};
 use crate::node::Side;
 use crate::observer::Event;
-use crate::operand;
+use crate::paths;
 use crate::report::Report;
 use crate::sys::{self, Fd, Identity, Mount, Stat, Symlinks};
 
@@ -56,8 +56,8 @@ impl<'a> RemoveContext<'a> {
     ) -> Self {
         let mut operands = Vec::new();
         for path in paths {
-            match operand::to_c(&path) {
-                Ok(path) => operands.push(operand::with_one_slash(path)),
+            match paths::to_c(&path) {
+                Ok(path) => operands.push(paths::with_one_slash(path)),
                 Err(errno) => report.failed(Error::failed(Operation::Remove, path, errno)),
             }
         }
@@ -85,7 +85,7 @@ impl<'a> RemoveContext<'a> {
     }
 
     pub(super) fn operand_path(&self, operand: u32) -> &Path {
-        operand::path_of(&self.operands[operand as usize])
+        paths::path_of(&self.operands[operand as usize])
     }
 
     /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
@@ -184,7 +184,7 @@ impl RemoveContext<'_> {
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.
     pub(super) fn is_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
         let path = name.name.to_bytes();
-        let is_dot = errno == Errno::INVAL && operand::split(path).1 == b".";
+        let is_dot = errno == Errno::INVAL && paths::split(path).1 == b".";
         self.options.ignore_missing
             && (is_missing(errno) || errno == Errno::STALE)
             && match self.look(name) {
@@ -206,7 +206,7 @@ impl RemoveContext<'_> {
     /// Looks at a name without the slashes at its end. A dry run may have planned to remove it.
     pub(super) fn look(&self, name: Name<'_>) -> Result<Stat, Errno> {
         self.at(name, |dir, name| {
-            let itself = operand::without_slashes(name);
+            let itself = paths::without_slashes(name);
             match self.remover.is_path_gone(dir, name) {
                 true => Err(Errno::NOENT),
                 false => sys::stat(dir, &itself, Symlinks::NoFollow),

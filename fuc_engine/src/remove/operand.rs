@@ -9,7 +9,7 @@ use super::directory::{self, Entered};
 use super::node::Name;
 use crate::error::Refusal;
 use crate::observer::Answer;
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, Symlinks};
 
 /// Removes an operand. Returns `None` if it is a directory to enter.
@@ -55,8 +55,8 @@ fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entere
             false => refused(Refusal::NotRecursive),
         };
     }
-    let (_, last) = operand::split(name.name.to_bytes());
-    if !options.keeps_operands && operand::is_dot_or_dot_dot(last) {
+    let (_, last) = paths::split(name.name.to_bytes());
+    if !options.keeps_operands && paths::is_dot_or_dot_dot(last) {
         return refused(Refusal::DotOrDotDot);
     }
     None

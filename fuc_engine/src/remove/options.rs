@@ -96,8 +96,7 @@ pub struct RemoveOp<'a> {
     pub count_bytes: bool,
     /// Says whether anything is removed.
     ///
-    /// A directory that cannot be read is taken for one that is not empty. Some limits are those of
-    /// [any dry run](Execution).
+    /// [`Execution`] lists what a dry run cannot know.
     pub execution: Execution,
     /// Only the entries of operands are removed.
     #[cfg_attr(feature = "distribute", serde(skip))]

@@ -16,7 +16,7 @@ use super::node::{DECLINED, State};
 use super::options::RemoveOp;
 use crate::execution::Execution;
 use crate::hashing::HashSet;
-use crate::operand;
+use crate::paths;
 use crate::sync::lock;
 use crate::sys::{self, FileId, Stat, Symlinks};
 
@@ -68,7 +68,7 @@ impl Remover {
             }
             Self::Planned(plan) => plan,
         };
-        let trimmed = operand::without_slashes(name);
+        let trimmed = paths::without_slashes(name);
         let stat = sys::stat(dir, &trimmed, Symlinks::NoFollow)?;
         match sys::file_type(&stat) {
             FileType::Directory => return Err(Errno::ISDIR),
@@ -113,7 +113,7 @@ impl Remover {
             return plan.remove(dir, name);
         }
         // The kernel checks permissions first.
-        sys::check_removing(dir, &operand::directory_of(name), name)?;
+        sys::check_removing(dir, &paths::directory_of(name), name)?;
         Err(Errno::NOTEMPTY)
     }
 
@@ -133,8 +133,7 @@ impl Remover {
         let path = path.to_bytes();
         let mut ends = (1..=path.len())
             .filter(|&end| path[end - 1] != b'/' && path.get(end).is_none_or(|&byte| byte == b'/'));
-        self.gone().is_some()
-            && ends.any(|end| self.is_gone(base, &operand::c_string(&path[..end])))
+        self.gone().is_some() && ends.any(|end| self.is_gone(base, &paths::c_string(&path[..end])))
     }
 
     fn gone(&self) -> Option<&Mutex<HashSet<Gone>>> {
@@ -163,7 +162,7 @@ pub(super) struct PlannedRemovals {
 impl PlannedRemovals {
     /// Checks that a name could be removed, and notes it.
     fn remove(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-        sys::check_removing(dir, &operand::directory_of(name), name)?;
+        sys::check_removing(dir, &paths::directory_of(name), name)?;
         if let Some(gone) = &self.gone
             && let Some(name) = Gone::of(dir, name)
         {
@@ -175,9 +174,9 @@ impl PlannedRemovals {
 
 /// Returns `true` if a name below one of the operands may be met once more below another one.
 fn may_meet_again(operands: &[PathBuf]) -> bool {
-    let paths = operands.iter().map(|path| operand::to_c(path));
+    let paths = operands.iter().map(|path| paths::to_c(path));
     let operands: Vec<_> = paths.filter_map(Result::ok).collect();
-    let runs = operand::independent_runs(operands.iter().map(|path| &**path), |_| true);
+    let runs = paths::independent_groups(operands.iter().map(|path| &**path), |_| true);
     // A slash makes the kernel follow a link, which may be below the directory that it leads to.
     runs.len() > 1 || operands.iter().any(|path| path.to_bytes().ends_with(b"/"))
 }
@@ -192,9 +191,9 @@ struct Gone {
 impl Gone {
     /// Describes the last component of `path`. Returns `None` if its directory cannot be looked at.
     fn of(dir: BorrowedFd<'_>, path: &CStr) -> Option<Self> {
-        let (_, name) = operand::split(path.to_bytes());
+        let (_, name) = paths::split(path.to_bytes());
         Some(Self {
-            directory: operand::directory_id_of(dir, path)?,
+            directory: paths::directory_id_of(dir, path)?,
             name: name.into(),
         })
     }
@@ -202,13 +201,13 @@ impl Gone {
 
 /// Fails as `rmdir` does if `name` does not name a directory by which it could be removed.
 fn check_directory_name(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    match operand::split(name.to_bytes()).1 {
+    match paths::split(name.to_bytes()).1 {
         b"" => return Err(Errno::BUSY),
         b"." => return Err(Errno::INVAL),
         b".." => return Err(Errno::NOTEMPTY),
         _ => {}
     }
-    let stat = sys::stat(dir, &operand::without_slashes(name), Symlinks::NoFollow)?;
+    let stat = sys::stat(dir, &paths::without_slashes(name), Symlinks::NoFollow)?;
     match sys::file_type(&stat) {
         FileType::Directory => Ok(()),
         _ => Err(Errno::NOTDIR),

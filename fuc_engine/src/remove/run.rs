@@ -24,10 +24,10 @@ use super::room::{Waiting, WaitingList};
 use super::unlock;
 use crate::node::{Node, Side};
 use crate::observer::Answer;
-use crate::operand;
+use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Entry, Storage, Symlinks};
+use crate::sys::{self, Listed, Storage, Symlinks};
 use crate::walk::{self, OpenDirs, Purpose, Reconsidered, Settings, Stealing, Task, Visit, Walker};
 
 mod visitor;
@@ -99,7 +99,7 @@ impl<'a> Removal<'a> {
         if self.settings.is_in_order || self.context.report.wants_events() {
             return (0..operands.len() as u32).map(|i| i..i + 1).collect();
         }
-        operand::independent_runs(operands.iter().map(|path| &**path), |_| true)
+        paths::independent_groups(operands.iter().map(|path| &**path), |_| true)
     }
 
     /// Finishes an operand that stays, or lists it again.
@@ -191,11 +191,11 @@ impl<'a> Removal<'a> {
         let context = &self.context;
         let dir = dirs.source();
         if context.looks_at_entries {
-            return self.look_and_remove(node, dir, Entry::new(name, kind), worker);
+            return self.look_and_remove(node, dir, Listed::new(name, kind), worker);
         }
         match sys::unlink(dir, name) {
             Ok(()) => self.removed_entry(node, name, kind, worker),
-            Err(errno) => self.not_unlinked(node, dir, Entry::new(name, kind), errno, worker),
+            Err(errno) => self.not_unlinked(node, dir, Listed::new(name, kind), errno, worker),
         }
     }
 
@@ -219,7 +219,7 @@ impl<'a> Removal<'a> {
         &self,
         node: &RemoveNode,
         dir: BorrowedFd<'_>,
-        entry: Entry<'_>,
+        entry: Listed<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         let (context, name, kind) = (&self.context, entry.name, entry.kind());
@@ -247,7 +247,7 @@ impl<'a> Removal<'a> {
         &self,
         node: &RemoveNode,
         dir: BorrowedFd<'_>,
-        entry: Entry<'_>,
+        entry: Listed<'_>,
         errno: Errno,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {

@@ -32,7 +32,7 @@
 //! A worker inside one slow operation cannot give anything. So until 32 parts of tasks in a row were fast, and before
 //! the entries of a wide directory, it leaves spares.
 //!
-//! **Why a run ends.** The main thread ends it if, under the lock, all workers are idle, all queues are empty, and no
+//! **Why `Worker::run_all` ends.** The main thread ends it if, under the lock, all workers are idle, all queues are empty, and no
 //! other process has a task. Only a running worker makes tasks, so no task can come then. The worker that goes
 //! idle last wakes the main thread. When the main thread leaves the scope, idle workers end. No task stays in a queue forever:
 //!

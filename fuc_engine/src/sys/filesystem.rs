@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use SecondWorker::{Pays, SeldomPays, Unknown};
 
 /// The filesystems of which something is known. To support another one, add a row. For one on which a second worker
-/// never pays, use [`SeldomPays`]: it is tried late, and given up if it does not help.
+/// never pays, use [`SeldomPays`]: a long run tries one late, and gives it up. `sched::governor` says when.
 ///
 /// Figures are ratios of times on two cores, of medians of 5 to 15 rounds.
 static TABLE: [Filesystem; 21] = [

@@ -53,7 +53,7 @@ impl Listing {
     }
 
     /// Adds an entry. Its name must not be longer than 65,000 bytes.
-    pub(crate) fn push(&mut self, entry: Entry<'_>) {
+    pub(crate) fn push(&mut self, entry: Listed<'_>) {
         let name = entry.name.to_bytes_with_nul();
         let start = self.bytes.len();
         let length = (NAME + name.len()) as u16;
@@ -74,7 +74,7 @@ impl Listing {
     }
 
     /// Removes the entries for which `decide` returns `None`. The others get the kind and the mark that it returns.
-    pub(crate) fn retain(&mut self, mut decide: impl FnMut(Entry<'_>) -> Option<Entry<'_>>) {
+    pub(crate) fn retain(&mut self, mut decide: impl FnMut(Listed<'_>) -> Option<Listed<'_>>) {
         let mut kept_bytes = 0;
         let mut start = 0;
         loop {
@@ -109,14 +109,14 @@ impl Listing {
 
 /// One name in a directory.
 #[derive(Clone, Copy)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct Listed<'a> {
     pub(crate) name: &'a CStr,
     /// The type in the record, perhaps with [`SKIPPED`]. One byte for both: with two fields, the removal of a file
     /// takes 12 more instructions. The guard's case `rmz-files` counts them.
     record_type: u8,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> Listed<'a> {
     pub(crate) fn new(name: &'a CStr, kind: FileType) -> Self {
         // The types of directory entries are the types of st_mode, shifted.
         let record_type = (kind.as_raw_mode() >> 12) as u8;
@@ -168,13 +168,13 @@ pub(crate) struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     #[inline]
-    fn next_record(&mut self) -> Option<Entry<'a>> {
+    fn next_record(&mut self) -> Option<Listed<'a>> {
         let header = self.rest.get(..NAME)?;
         let length = usize::from(u16::from_ne_bytes([header[RECLEN], header[RECLEN + 1]]));
         let (record, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         let name = CStr::from_bytes_until_nul(record.get(NAME..)?).ok()?;
-        Some(Entry {
+        Some(Listed {
             name,
             record_type: header[TYPE],
         })
@@ -202,10 +202,10 @@ impl Entries<'_> {
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = Entry<'a>;
+    type Item = Listed<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Entry<'a>> {
+    fn next(&mut self) -> Option<Listed<'a>> {
         loop {
             let entry = self.next_record()?;
             if !entry.is_dot() {
@@ -282,9 +282,9 @@ mod tests {
     fn given_entries_are_listed_as_they_are() {
         let mut listing = Listing::with_capacity(16);
         let given = [
-            Entry::new(c"a", FileType::RegularFile),
-            Entry::new(c"a longer name", FileType::Symlink),
-            Entry::new(c"b", FileType::Unknown),
+            Listed::new(c"a", FileType::RegularFile),
+            Listed::new(c"a longer name", FileType::Symlink),
+            Listed::new(c"b", FileType::Unknown),
         ];
         given.into_iter().for_each(|entry| listing.push(entry));
         let listed = listing.entries().map(|entry| (entry.name, entry.kind()));
@@ -341,7 +341,7 @@ mod tests {
         for kind in KINDS {
             for is_skipped in [true, false] {
                 listing.retain(|entry| {
-                    let entry = Entry::new(entry.name, kind);
+                    let entry = Listed::new(entry.name, kind);
                     Some(if is_skipped { entry.skipped() } else { entry })
                 });
                 let left: Vec<_> = listing.entries().collect();

@@ -70,7 +70,7 @@ pub(crate) use filesystem::*;
 pub(crate) use groups::AllocationGroups;
 pub(crate) use identity::{FileId, Identity, device_of};
 pub(crate) use inode::Inode;
-pub(crate) use listing::{Entries, Entry, Listing, is_empty_directory};
+pub(crate) use listing::{Entries, Listed, Listing, is_empty_directory};
 pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};

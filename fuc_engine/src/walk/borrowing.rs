@@ -17,9 +17,9 @@ use super::exchange::{Loan, above, stealing};
 use super::{NodeOf, Task, Visitor, Walker, filtered, list};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::node::{Dir, Place, Side};
-use crate::operand;
+use crate::paths;
 use crate::sched::When;
-use crate::sys::{self, Entry, Listing, Storage};
+use crate::sys::{self, Listed, Listing, Storage};
 
 /// The time for which clients of servers may cache names and attributes of directories: `acdirmax` of NFS, and a bit.
 const LONGEST_CACHED: Duration = Duration::from_secs(65);
@@ -49,7 +49,7 @@ pub(super) fn begin<V: Visitor>(stolen: Box<Stolen>, worker: &mut Walker<'_, '_,
             stealing.borrow(&parent, loan);
             let mut entries = Listing::with_capacity(0);
             for (record_type, name) in &names {
-                entries.push(Entry::of_record(name, *record_type));
+                entries.push(Listed::of_record(name, *record_type));
             }
             list::process_batch(parent, entries, worker);
         }
@@ -85,7 +85,7 @@ fn reach_parent<V: Visitor>(visitor: &V, stolen: &Stolen) -> Result<NodeOf<V>, E
     if operand as usize >= visitor.operands() {
         return Err(Errno::NOENT);
     }
-    let path = operand::to_c(visitor.operand_path(operand))?;
+    let path = paths::to_c(visitor.operand_path(operand))?;
     let borrow = |parent: Option<NodeOf<V>>, name: &CStr| {
         // The first use of the node above is that of this one.
         let place = Place {

@@ -22,7 +22,7 @@ use rustix::fs::FileType;
 
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
-    Exchange, FileRange, Finished, Given, Incoming, Load, Name, ParentId, Part, Sharing, Stolen,
+    Exchange, FileRange, Finished, Given, Incoming, Load, Name, ParentId, Role, Sharing, Stolen,
     Ticket,
 };
 use crate::execution::Execution;
@@ -30,7 +30,7 @@ use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
 use crate::sync::lock;
-use crate::sys::{self, Entry, Listing};
+use crate::sys::{self, Listed, Listing};
 
 /// A directory with more levels above it stays with its engine, because a thief opens each of them.
 ///
@@ -84,7 +84,7 @@ enum Kept<D: Dir, T> {
 /// The work that has changed hands.
 pub(crate) struct Stealing<'a, D: Dir, T> {
     pub(super) exchange: &'a dyn Exchange,
-    pub(crate) part: Part,
+    pub(crate) role: Role,
     execution: Execution,
     away: Mutex<Away<D, T>>,
     /// The loan in each borrowed parent, by the address of its node.
@@ -106,10 +106,10 @@ struct Away<D: Dir, T> {
 }
 
 impl<'a, D: Dir, T> Stealing<'a, D, T> {
-    pub(crate) fn new(Sharing { exchange, part }: Sharing<'a>, execution: Execution) -> Self {
+    pub(crate) fn new(Sharing { exchange, role }: Sharing<'a>, execution: Execution) -> Self {
         Self {
             exchange,
-            part,
+            role,
             execution,
             away: Mutex::new(Away {
                 next_ticket: 0,
@@ -288,7 +288,7 @@ fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purp
         all.push(Names::new(&parent, None));
     }
     if let Some(last) = all.last_mut() {
-        let entry = Entry::new(&place.name, FileType::Directory);
+        let entry = Listed::new(&place.name, FileType::Directory);
         last.entries.push(match purpose {
             Purpose::ProcessEntries => entry.skipped(),
             Purpose::Process { .. } => entry,
@@ -306,7 +306,7 @@ pub(super) fn stealing<V: Visitor>(visitor: &V) -> &Stealing<'_, V::Dir, V::Task
 /// Gives an entry of `node` to its home, at the latest when the task ends.
 pub(crate) fn entrust<V: Visitor>(
     node: &NodeOf<V>,
-    entry: Entry<'_>,
+    entry: Listed<'_>,
     home: u32,
     worker: &mut Walker<'_, '_, V>,
 ) {
@@ -349,7 +349,7 @@ pub(super) fn attend<V: Visitor>(
     stealing: &Stealing<'_, V::Dir, V::Task>,
     inlet: &Inlet<'_, Task<V>>,
 ) {
-    if stealing.part == Part::Leader {
+    if stealing.role == Role::Leader {
         inlet.close();
     }
     loop {
@@ -367,7 +367,7 @@ pub(super) fn attend<V: Visitor>(
             Incoming::End => break,
         }
     }
-    if stealing.part == Part::Assistant {
+    if stealing.role == Role::Assistant {
         inlet.close();
     }
 }

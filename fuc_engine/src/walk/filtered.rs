@@ -19,7 +19,7 @@ use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdic
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::sync::lock;
-use crate::sys::{self, At, Blocking, Entry, Listing, Symlinks};
+use crate::sys::{self, At, Blocking, Listed, Listing, Symlinks};
 
 /// Entries that the filter is asked about between two looks at whether the run was cancelled.
 const CANCEL_INTERVAL: usize = 32;
@@ -138,7 +138,7 @@ pub(super) fn retain<V: Visitor>(
             return None;
         }
         let kind = kind_of(dir, entry, visitor.settings().symlinks);
-        decide(visitor, &*filter, node, dir, Entry::new(entry.name, kind))
+        decide(visitor, &*filter, node, dir, Listed::new(entry.name, kind))
     });
 }
 
@@ -148,8 +148,8 @@ fn decide<'e, V: Visitor>(
     filter: &dyn Filter,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
-    entry: Entry<'e>,
-) -> Option<Entry<'e>> {
+    entry: Listed<'e>,
+) -> Option<Listed<'e>> {
     let open = |symlinks| {
         let name = entry.name;
         let at = At {
@@ -208,7 +208,7 @@ pub(crate) fn reconsider<V: Visitor>(
     kind: FileType,
     worker: &mut Walker<'_, '_, V>,
 ) -> Reconsidered {
-    let entry = Entry::new(name, kind);
+    let entry = Listed::new(name, kind);
     let taken = match worker.job.settings().filter_of(node) {
         Some(filter) => decide(worker.job, &*filter, node, dir, entry),
         None => Some(entry),
@@ -224,7 +224,7 @@ pub(crate) fn reconsider<V: Visitor>(
 }
 
 /// Returns the type of an entry, or of the file that a link leads to if `symlinks` are followed.
-pub(crate) fn kind_of(dir: BorrowedFd<'_>, entry: Entry<'_>, symlinks: Symlinks) -> FileType {
+pub(crate) fn kind_of(dir: BorrowedFd<'_>, entry: Listed<'_>, symlinks: Symlinks) -> FileType {
     let is_followed = entry.kind() == FileType::Symlink && symlinks == Symlinks::Follow;
     if entry.kind() != FileType::Unknown && !is_followed {
         return entry.kind();

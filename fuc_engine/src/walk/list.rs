@@ -39,7 +39,7 @@ use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
 /// The result of [`process`].
-struct Processed {
+struct BufferResult {
     /// Number of tasks that were queued.
     queued: usize,
     /// `true` if an entry was queued that the entries after it wait for.
@@ -120,7 +120,7 @@ fn list_into<V: Visitor>(
         }
         if is_wide
             && worker.has_company()
-            && may_share(visitor)
+            && may_split(visitor)
             && queue_listing(node, dir, When::Last, worker)
         {
             process(buffer, node, &dirs, worker);
@@ -222,13 +222,13 @@ fn process<V: Visitor>(
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, V>,
-) -> Processed {
+) -> BufferResult {
     let visitor = worker.job;
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(entries, node, dirs, worker);
-    } else if offers_half(worker) || worker.is_asked() && is_worth_sharing(&entries) {
-        entries = share_half(entries, node, worker);
+    } else if offers_half(worker) || worker.is_asked() && is_worth_splitting(&entries) {
+        entries = split_off_half(entries, node, worker);
     }
     let (mut queued, mut is_interrupted) = (0, false);
     let mut left = worker.scratch.checkpoint_interval();
@@ -266,13 +266,13 @@ fn process<V: Visitor>(
         let is_wanted = wants_entries(worker) || offers_half(worker);
         if is_wanted && per_entry >= share_from(worker)
             // Nothing is measured if only one worker is allowed.
-            || is_asked && (per_entry >= SLOW_ENTRY || is_worth_sharing(&entries))
+            || is_asked && (per_entry >= SLOW_ENTRY || is_worth_splitting(&entries))
         {
-            entries = share_half(entries, node, worker);
+            entries = split_off_half(entries, node, worker);
         }
         left = worker.scratch.checkpoint_interval();
     }
-    Processed {
+    BufferResult {
         queued,
         is_interrupted,
     }
@@ -301,14 +301,14 @@ fn look_ahead<'a, V: Visitor>(
         return entries;
     }
     worker.expect_slow_work();
-    match wants_entries(worker) && may_share(worker.job) {
-        true => share_half(entries, node, worker),
+    match wants_entries(worker) && may_split(worker.job) {
+        true => split_off_half(entries, node, worker),
         false => entries,
     }
 }
 
 /// Returns `true` if two workers may be faster than one in the same directory.
-fn may_share<V: Visitor>(visitor: &V) -> bool {
+fn may_split<V: Visitor>(visitor: &V) -> bool {
     !visitor.settings().is_alone() && tuning(visitor).share_from < Duration::MAX
 }
 
@@ -335,7 +335,7 @@ fn offers_half<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
 
 /// Returns `true` if there are so many entries that half of them are worth a message to another engine, even if they are
 /// fast.
-fn is_worth_sharing(entries: &Entries<'_>) -> bool {
+fn is_worth_splitting(entries: &Entries<'_>) -> bool {
     entries.clone().nth(CHECKPOINT_ENTRIES).is_some()
 }
 
@@ -383,7 +383,7 @@ fn queue_rest<V: Visitor>(
 
 /// Shares the second half of `entries` and returns the first half.
 #[cold]
-fn share_half<'a, V: Visitor>(
+fn split_off_half<'a, V: Visitor>(
     entries: Entries<'a>,
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,

@@ -43,11 +43,11 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Exchange, Finished, Given, Part, Stolen};
+use crate::distribute::{Exchange, Finished, Given, Role, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
-use crate::sys::{self, Entry, Fd, InheritedTable, Listing, SecondWorker, SharedFd, TableUse};
+use crate::sys::{self, Fd, InheritedTable, Listed, Listing, SecondWorker, SharedFd, TableUse};
 
 use exchange::Names;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
@@ -114,7 +114,7 @@ pub(crate) trait Visitor: Sync + Sized {
         &self,
         node: &NodeOf<Self>,
         dirs: &OpenDirs<'_>,
-        entry: Entry<'_>,
+        entry: Listed<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;
 
@@ -256,7 +256,7 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
-    fn of(entry: Entry<'_>) -> Self {
+    fn of(entry: Listed<'_>) -> Self {
         match entry.is_skipped() {
             true => Self::ProcessEntries,
             false => Self::Process { pass: 0 },
@@ -347,7 +347,7 @@ pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Ta
         .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
     sched::scope(visitor, attend, |worker| {
         let _end = stealing.map(|stealing| End(stealing.exchange));
-        if stealing.is_some_and(|stealing| stealing.part == Part::Assistant) {
+        if stealing.is_some_and(|stealing| stealing.role == Role::Assistant) {
             return worker.run_all();
         }
         for task in tasks {
@@ -379,7 +379,7 @@ impl Drop for End<'_> {
 /// [`reconsider`] instead.
 pub(crate) fn queue<V: Visitor>(
     node: &NodeOf<V>,
-    entry: Entry<'_>,
+    entry: Listed<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
     let (place, purpose) = (node.child(entry.name), Purpose::of(entry));
@@ -390,7 +390,7 @@ pub(crate) fn queue<V: Visitor>(
 /// Enters an entry of `node` that is visited as a directory at once, and queues its listing only.
 pub(crate) fn enter<V: Visitor>(
     node: &NodeOf<V>,
-    entry: Entry<'_>,
+    entry: Listed<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Visit {
     let (place, purpose) = (node.child(entry.name), Purpose::of(entry));

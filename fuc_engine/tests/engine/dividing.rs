@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::kit::Limited as _;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, CopyOp, Dereference, Dest, Operation, Reflink, Refusal, Sparse, Summary};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount, Skip};
@@ -273,7 +273,7 @@ fn an_engine_that_does_not_reach_the_file_gives_ranges_back() {
             0 => desk
                 .lead(copy.clone())
                 .run(paths([at("s")]), &exactly(at("d")), observer),
-            _ => copy.clone().shared_by(desk, Part::Assistant).run(
+            _ => copy.clone().shared_by(desk, Role::Assistant).run(
                 paths([at("missing")]),
                 &exactly(at("d")),
                 observer,
@@ -358,7 +358,7 @@ fn a_cancelled_copy_leaves_no_part_of_a_divided_file() {
                     0 => desk
                         .lead(copy)
                         .run(paths([&source]), &exactly(&dest), observer),
-                    _ => copy.shared_by(desk, Part::Assistant).run(
+                    _ => copy.shared_by(desk, Role::Assistant).run(
                         paths([&source]),
                         &exactly(&dest),
                         observer,

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, Part, Stolen, Ticket};
+use fuc_engine::distribute::{Exchange, Given, Incoming, Role, Stolen, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary, Throttle};
 
 use crate::kit::{Counts, Failure, paths};
@@ -99,11 +99,11 @@ impl<F: Fn() + Sync> Hub<F> {
         self.run(observers, |engine, observer, desk| match engine {
             0 => removal
                 .clone()
-                .shared_by(desk, Part::Leader)
+                .shared_by(desk, Role::Leader)
                 .run(paths(operands), observer),
             _ => removal
                 .clone()
-                .shared_by(desk, Part::Assistant)
+                .shared_by(desk, Role::Assistant)
                 .run(paths(operands), observer),
         })
     }
@@ -120,7 +120,7 @@ impl<F: Fn() + Sync> Hub<F> {
             0 => desk.lead(copy.clone()).run(paths(sources), dest, observer),
             _ => copy
                 .clone()
-                .shared_by(desk, Part::Assistant)
+                .shared_by(desk, Role::Assistant)
                 .run(paths(sources), dest, observer),
         })
     }
@@ -188,7 +188,7 @@ impl<F: Fn() + Sync> Hub<F> {
 impl<F: Fn() + Sync> Desk<'_, F> {
     /// Lets a copy lead the others.
     pub(crate) fn lead<'c>(&'c self, copy: CopyOp<'c>) -> CopyOp<'c> {
-        let copy = copy.shared_by(self, Part::Leader);
+        let copy = copy.shared_by(self, Role::Leader);
         match self.hub.is_patient {
             true => copy.throttled_by(self),
             false => copy,

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::kit::Limited as _;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, Candidate, Execution, Operation, RemoveOp, Verdict};
 use proptest::prelude::*;
 use rustix::io::Errno;
@@ -334,12 +334,12 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
         let cancelled = RemoveOp::new().cancelled_by(cancel.clone());
         let assisting = scope.spawn(move || {
             cancelled
-                .shared_by(&desk_1, Part::Assistant)
+                .shared_by(&desk_1, Role::Assistant)
                 .run(paths([root]), thief)
         });
         let removal = RemoveOp::new().threads(1);
         let leading = removal
-            .shared_by(&desk(0), Part::Leader)
+            .shared_by(&desk(0), Role::Leader)
             .run(paths([root]), &leader[0]);
         [leading, assisting.join().unwrap()]
     });

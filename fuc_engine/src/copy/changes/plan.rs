@@ -17,7 +17,7 @@ use crate::copy::operand::Operands;
 use crate::copy::options::ModePolicy;
 use crate::copy::policy::Policy;
 use crate::hashing::HashMap;
-use crate::operand;
+use crate::paths;
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 
@@ -72,7 +72,7 @@ impl Plan {
         let stat = sys::stat_directory(stand_in.as_fd())?;
         let mut names = (0..operands.len() as u32).map(|index| operands.dest_name(index));
         let leads_up = |name: &CStr| {
-            let mut components = operand::path_of(name).components();
+            let mut components = paths::path_of(name).components();
             components.any(|component| component == Component::ParentDir)
         };
         let base = match names.any(leads_up) {
@@ -116,7 +116,7 @@ impl Plan {
         let base = self.base.as_ref()?.borrow().ok()?;
         let is_above = spot.name == c".." && self.is_new(spot.dir);
         let key = is_above.then(|| self.key(&lock(&self.changes), &spot.path))?;
-        let path = operand::to_c(&Path::new(".").join(key)).ok()?;
+        let path = paths::to_c(&Path::new(".").join(key)).ok()?;
         Some((base, path.into()))
     }
 
@@ -161,9 +161,9 @@ impl Plan {
         }
         let left = links.checked_sub(1).ok_or(Errno::LOOP)?;
         let target = made.target.ok_or(Errno::NOENT)?;
-        let (directory, _) = operand::split(spot.name.to_bytes());
+        let (directory, _) = paths::split(spot.name.to_bytes());
         let target = OsStr::from_bytes(target.to_bytes());
-        let name = operand::to_c(&Path::new(OsStr::from_bytes(directory)).join(target))?;
+        let name = paths::to_c(&Path::new(OsStr::from_bytes(directory)).join(target))?;
         let path = spot.path.parent().unwrap_or(&spot.path).join(target);
         let (name, dir) = (&*name, spot.dir);
         self.look_through(&Spot { dir, name, path }, symlinks, left)
@@ -186,13 +186,13 @@ impl Plan {
     pub(super) fn create(&self, spot: Spot<'_>, new: New<'_>) -> Result<(), Errno> {
         // Only directories can be created by a name with a slash at the end.
         let has_slash = spot.name.to_bytes().ends_with(b"/");
-        let directory = &operand::directory_of(spot.name);
+        let directory = &paths::directory_of(spot.name);
         if spot.name.is_empty() {
             return Err(Errno::NOENT);
         }
         // The slash does not matter to a name that exists, even if it is a dangling link.
         let itself = Spot {
-            name: &operand::without_slashes(spot.name),
+            name: &paths::without_slashes(spot.name),
             path: spot.path.clone(),
             dir: spot.dir,
         };
@@ -297,7 +297,7 @@ impl Plan {
         if self.is_new(spot.dir) || self.change(spot).is_some() {
             return Ok(());
         }
-        sys::check_removing(spot.dir, &operand::directory_of(spot.name), spot.name)
+        sys::check_removing(spot.dir, &paths::directory_of(spot.name), spot.name)
     }
 
     /// Checks that a dest, which exists, could be opened to write to it.
@@ -367,7 +367,7 @@ fn may_write(made: &Stat) -> bool {
 fn check_linking(spot: &Spot<'_>, source: At<'_>) -> Result<(), Errno> {
     let linked = stat(source)?;
     sys::check_linking(source, &linked)?;
-    match operand::directory_id_of(spot.dir, spot.name) {
+    match paths::directory_id_of(spot.dir, spot.name) {
         Some(directory) if directory.device != FileId::of(&linked).device => Err(Errno::XDEV),
         _ => Ok(()),
     }

@@ -30,7 +30,7 @@ use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, Listing, Stat};
 
 /// Renames the dest of `entry` to its backup, for which the rules must ask. Returns the backup's name, or `None` if the dest
@@ -55,8 +55,8 @@ fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> 
     let Ok(backup) = BackupNames::simple(rules, entry.dest_dir, entry.dest_name).next() else {
         return false;
     };
-    let (_, source_base) = operand::split(entry.source_name.to_bytes());
-    let (_, backup_base) = operand::split(backup.name.to_bytes());
+    let (_, source_base) = paths::split(entry.source_name.to_bytes());
+    let (_, backup_base) = paths::split(backup.name.to_bytes());
     source_base == backup_base
         && sys::stat(entry.dest_dir, &backup.name, Symlinks::Follow)
             .is_ok_and(|backup| FileId::of(source) == FileId::of(&backup))
@@ -161,7 +161,7 @@ fn rename_to_backup(
             .rename(spot, name, &backup.name, backup.replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
-                let (_, base) = operand::split(name.to_bytes());
+                let (_, base) = paths::split(name.to_bytes());
                 numbers.note(base, number);
                 return Ok(Some(backup.name));
             }
@@ -196,13 +196,13 @@ impl BackupNumbers {
     /// Returns the highest number of `name`, which may be a path. 0 if it has no numbered
     /// backup, or if its directory cannot be listed.
     fn highest(&mut self, dir: BorrowedFd<'_>, name: &CStr) -> u128 {
-        let (_, base) = operand::split(name.to_bytes());
-        let identity = operand::directory_id_of(dir, name);
+        let (_, base) = paths::split(name.to_bytes());
+        let identity = paths::directory_id_of(dir, name);
         if identity.is_none() || identity != self.directory {
             self.directory = identity;
             self.highest.clear();
             // If the directory cannot be listed, numbers are tried from 1 on.
-            let _ = self.list(dir, &operand::directory_of(name));
+            let _ = self.list(dir, &paths::directory_of(name));
         }
         self.highest.get(base).copied().unwrap_or(0)
     }
@@ -247,8 +247,8 @@ const SHORT_BYTES: usize = 128;
 /// as in GNU cp. A limit that the dest's name exceeds is not believed.
 fn longest_name(dir: BorrowedFd<'_>, dest: &CStr) -> usize {
     const USUAL: usize = 255;
-    let (_, base) = operand::split(dest.to_bytes());
-    let opened = operand::open_directory_of(dir, dest);
+    let (_, base) = paths::split(dest.to_bytes());
+    let opened = paths::open_directory_of(dir, dest);
     let longest = opened.and_then(|dir| sys::longest_name(dir.as_fd())).ok();
     let longest = longest.filter(|&longest| longest >= base.len());
     longest.unwrap_or(USUAL).saturating_sub(1)
@@ -296,7 +296,7 @@ impl<'a> BackupNames<'a> {
 
     /// Returns the names for a backup without a number.
     fn simple(rules: &'a DestRules, dir: BorrowedFd<'_>, dest: &'a CStr) -> Self {
-        let (_, base) = operand::split(dest.to_bytes());
+        let (_, base) = paths::split(dest.to_bytes());
         let may_be_long = base.len() + rules.backup_suffix.len() > SHORT_BYTES;
         let longest = match may_be_long && rules.backup != Some(Backup::Simple) {
             true => longest_name(dir, dest),
@@ -325,7 +325,7 @@ impl<'a> BackupNames<'a> {
         };
         let digits = |number: u128| number.checked_ilog10();
         let has_usual_length = self.number.map(digits) == Some(digits(self.highest));
-        let (directory, base) = operand::split(self.dest);
+        let (directory, base) = paths::split(self.dest);
         let fits = has_usual_length || base.len() + tail.len() <= self.longest;
         let name = if fits {
             [self.dest, &tail].concat()
@@ -364,7 +364,7 @@ pub(crate) fn own_backup(
     if dest.is_relative() && !bases.are_one_directory() {
         return None;
     }
-    let path = operand::to_c(source).ok()?;
+    let path = paths::to_c(source).ok()?;
     let stat = sys::stat(bases.source, &path, Symlinks::Follow).ok()?;
     if !sys::is_regular(&stat) {
         return None;
@@ -378,7 +378,7 @@ pub(crate) fn own_backup(
     let backup = names.next().ok()?;
     let is_vacant = || sys::stat(bases.dest, &backup.name, Symlinks::NoFollow).is_err();
     let is_usable = backup.replaces == Replaces::Files || is_vacant();
-    is_usable.then(|| operand::path_of(&backup.name).into())
+    is_usable.then(|| paths::path_of(&backup.name).into())
 }
 
 #[cfg(test)]

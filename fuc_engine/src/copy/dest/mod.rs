@@ -1,9 +1,21 @@
 //! Dests that are open to be written to, and the names that they have until they are complete.
 //!
-//! - [`overwrite`]: decides about dests that exist, and unlinks those in the way.
+//! - [`existing`]: looks at dests that exist, and renames or unlinks those in the way.
 //! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`backup`]: renames dests to backups, and back.
+//!
+//! This is what happens to a dest that exists:
+//!
+//! | a dest | decided by | done by |
+//! |---|---|---|
+//! | is kept, or the user is asked | `decide::overwrite`, if there are rules | [`existing::decide`], which breaks |
+//! | is renamed to a backup, or unlinked before the copy | `Context::treatment`: the options alone | [`existing::prepare`] |
+//! | is unlinked, refused or written to, after `EEXIST` | `decide::clear` | [`clear_dest`]; [`open`] truncates it |
+//! | is replaced by a rename when the copy is complete | the same, and `DestRules::atomic` | [`open`], `OpenDest::give_name` |
+//! | cannot be opened, and is unlinked by `--force` | [`open`] | [`open`] |
+//! | is replaced by a link or a special file | `decide::clear` | `make` |
+//! | is a directory in the way of a mirror | `mirror::make_way` | `mirror` |
 //!
 //! Each write sets the time of modification to the present. So a file that is being written looks newer than its source,
 //! and `cp -u` would keep it after SIGKILL or a power cut. A large dest therefore has no name until it is complete: the
@@ -27,15 +39,15 @@ use super::look;
 use super::writers::Writing;
 use crate::error::Operation;
 use crate::observer::Event;
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, Blocking, Fd, Stat};
 
 mod alias;
 pub(super) mod backup;
+pub(super) mod existing;
 pub(super) mod open;
-pub(super) mod overwrite;
 
-pub(super) use overwrite::{clear_dest, decide_to_clear};
+pub(super) use existing::{clear_dest, decide_to_clear};
 
 /// Size from which a dest gets its name last, which takes up to four more calls.
 ///
@@ -214,7 +226,7 @@ fn try_create_unnamed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Op
     if !names_file || lacks_unnamed_files.load(Ordering::Relaxed) || may_be_occupied(ctx, entry) {
         return None;
     }
-    let directory = operand::directory_of(entry.dest_name);
+    let directory = paths::directory_of(entry.dest_name);
     let mode = ctx.policy.creation_mode(source.st_mode);
     let created = ctx
         .descriptors
@@ -256,7 +268,7 @@ fn create_beside<'w>(
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
 #[inline]
-fn is_large_enough(ctx: &Context<'_>, source: &Stat) -> bool {
+fn may_be_named_last(ctx: &Context<'_>, source: &Stat) -> bool {
     source.st_size >= NAMED_LAST_FROM as i64 && sys::is_regular(source) && ctx.policy.writes_content
 }
 

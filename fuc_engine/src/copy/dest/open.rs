@@ -9,8 +9,10 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 
 use super::alias::{Likeness, Opening, likeness_of};
-use super::overwrite::clear_dest;
-use super::{Guards, Naming, OpenDest, create_beside, is_large_enough, try_create_unnamed, unlink};
+use super::existing::clear_dest;
+use super::{
+    Guards, Naming, OpenDest, create_beside, may_be_named_last, try_create_unnamed, unlink,
+};
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::content::OpenSource;
@@ -36,7 +38,7 @@ pub(crate) fn open<'c>(
     naming: Naming,
 ) -> Result<OpenDest<'c>, Failure> {
     if naming != Naming::AtOnce
-        && is_large_enough(ctx, &source.stat)
+        && may_be_named_last(ctx, &source.stat)
         && let Some(file) = try_create_unnamed(ctx, entry, &source.stat)
     {
         return Ok(OpenDest::new_file(file, Naming::WhenComplete));

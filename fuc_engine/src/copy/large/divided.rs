@@ -39,7 +39,7 @@ use crate::copy::make::file::{Filled, Filling};
 use crate::distribute::{FileRange, Finished, Given};
 use crate::error::Operation;
 use crate::node::{Node, Side};
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Inode, SharedFd, Stat};
 use crate::walk::OwnRange;
 
@@ -192,9 +192,9 @@ impl FilePart {
             parent,
             file: FileRange {
                 // That of an operand is the end of its path.
-                source_name: (&*operand::name_of(entry.place.name.to_bytes())).into(),
+                source_name: (&*paths::name_of(entry.place.name.to_bytes())).into(),
                 source_inode: source.stat.st_ino,
-                dest_name: (&*operand::name_of(dest.hidden_name.to_bytes())).into(),
+                dest_name: (&*paths::name_of(dest.hidden_name.to_bytes())).into(),
                 dest_inode: dest.inode,
                 is_operand: entry.place.parent.is_none(),
             },

@@ -12,11 +12,14 @@
 //!
 //! `run/large` leads a file along this way. These are the sizes from which a file is treated differently:
 //!
-//! | from | a file |
-//! |---|---|
-//! | 1 MiB | gets its name last, and begins with a trial if a server stores it |
-//! | 4 MiB | is a task of its own, waits for room, and is cloned if possible |
-//! | 8 MiB | is halved if other engines want a part of it |
+//! | from | a file | constant |
+//! |---|---|---|
+//! | 1 MiB | gets its name last | `dest::NAMED_LAST_FROM` |
+//! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
+//! | 4 MiB | is a task of its own, and waits for room | `TASK_FROM` |
+//! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
+//! | 8 MiB | is halved if other engines want a part of it | twice `HALF_BYTES` |
+//! | 64 MiB | is compared at once by `--verify` | `verifying::BATCH_BYTES` |
 //!
 //! # Room
 //!
@@ -46,7 +49,7 @@ use super::facts::{Entry, StoredEntry, Symlinks};
 use super::look::SharedSource;
 use super::options::{Reflink, Sparse};
 use crate::node::Side;
-use crate::operand;
+use crate::paths;
 use crate::sync::lock;
 use crate::sys::{self, Device, Fd, Stat, Storage};
 
@@ -277,7 +280,7 @@ pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno>
         Side::Source => (entry.source_dir, entry.source_name),
         Side::Dest => (entry.dest_dir, entry.dest_name),
     };
-    operand::open_directory_of(dir, path)
+    paths::open_directory_of(dir, path)
 }
 
 /// Returns `true` if several engines may copy the content: a worker reads and writes it, and it is not the filesystem, or

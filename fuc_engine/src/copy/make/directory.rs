@@ -20,7 +20,7 @@ use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileTime, Mark, Sym
 use crate::copy::look;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, At, AtimeEffect, DirStat, Fd, Identity, Inode, Stat};
 use crate::walk::Purpose;
 
@@ -207,7 +207,7 @@ impl Entering<'_> {
         let Self { ctx, entry, .. } = self;
         let operand = ctx.operands.state(entry.operand);
         if entry.is_operand()
-            && let Some(above) = operand::directory_id_of(entry.dest_dir, entry.dest_name)
+            && let Some(above) = paths::directory_id_of(entry.dest_dir, entry.dest_name)
         {
             // An operand is entered once per run.
             let _ = operand.above_root.set(above);

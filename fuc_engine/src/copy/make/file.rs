@@ -26,7 +26,7 @@ use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, P
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::overwrite;
+use crate::copy::dest::existing;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
 use crate::copy::facts::{Entry, Facts, Symlinks};
@@ -73,7 +73,7 @@ pub(crate) fn open_special(
     stat: &Stat,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
-    overwrite::check(ctx, entry, &Facts::of(stat))?;
+    existing::check(ctx, entry, &Facts::of(stat))?;
     // As with a regular file, a dangling link at the dest stays, and is refused.
     let is_in_the_way =
         entry.symlinks == Symlinks::NoFollow && look::at_dest(ctx, entry, Symlinks::Follow).is_ok();

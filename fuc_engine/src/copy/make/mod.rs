@@ -26,7 +26,7 @@ use super::{collisions, diagnose, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, Fd, Stat, Storage};
 
 pub(super) mod directory;
@@ -323,7 +323,7 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
     if path.is_relative() && !is_in_source_base(ctx, entry) {
         return Ok(None);
     }
-    Ok(Some(operand::c_string(path.as_os_str().as_bytes())))
+    Ok(Some(paths::c_string(path.as_os_str().as_bytes())))
 }
 
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
@@ -332,7 +332,7 @@ fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     if ctx.changes.is_absent(entry.dest_dir) {
         return false;
     }
-    let dest = operand::directory_id_of(entry.dest_dir, entry.dest_name);
+    let dest = paths::directory_id_of(entry.dest_dir, entry.dest_name);
     let base = sys::stat(ctx.bases.source, c".", Symlinks::Follow);
     match (dest, base) {
         (Some(dest), Ok(base)) => dest == FileId::of(&base),

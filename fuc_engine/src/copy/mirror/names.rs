@@ -14,7 +14,7 @@ use crate::error::{Error, Operation};
 use crate::filter::{Above, Candidate, Verdict};
 use crate::hashing::HashSet;
 use crate::node::Side;
-use crate::sys::{self, At, Entry as Listed, Listing};
+use crate::sys::{self, At, Listed, Listing};
 use crate::walk;
 
 /// A name that is found in a dest, but not listed there, with the id of what it leads to.

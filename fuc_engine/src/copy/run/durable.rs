@@ -11,7 +11,7 @@ use crate::copy::operand::open_parent;
 use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
-use crate::operand;
+use crate::paths;
 use crate::sys::{self, At, Blocking};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
@@ -108,7 +108,7 @@ fn for_each_parent(
             Some(_) if index > 0 && !has_parents => break,
             Some(target) => call(target.as_fd())?,
             None => {
-                match operand::open_directory_of(ctx.target(), name) {
+                match paths::open_directory_of(ctx.target(), name) {
                     Ok(dir) => call(dir.as_fd())?,
                     // Then the dest cannot be created, which is reported elsewhere.
                     Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}

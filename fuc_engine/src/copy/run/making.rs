@@ -170,7 +170,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
             return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
         }
-        let listed = sys::Entry::new(entry.source_name, entry.kind);
+        let listed = sys::Listed::new(entry.source_name, entry.kind);
         walk::entrust(node, listed, home, self.worker);
         Ok(())
     }

@@ -25,7 +25,7 @@ use super::{EntryCopy, Processed, durable, large, verifying};
 use crate::copy::content::OpenSource;
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::overwrite::{self, Unreplaced};
+use crate::copy::dest::existing::{self, Unreplaced};
 use crate::copy::dest::{Naming, backup};
 use crate::copy::facts::{DestState, Entry, Symlinks};
 use crate::copy::large::TASK_FROM;
@@ -121,7 +121,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             self.entrust(home)?;
             return Ok(Processed::Handled);
         }
-        let found = match overwrite::decide(ctx, entry, source)? {
+        let found = match existing::decide(ctx, entry, source)? {
             ControlFlow::Continue(found) => found,
             ControlFlow::Break(kept) => return self.keep(source, kept),
         };
@@ -131,7 +131,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         }
         run.check_dest_of_operand(entry, source)?;
         let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let prepared = overwrite::prepare(ctx, entry, source, found.as_ref(), numbers)?;
+        let prepared = existing::prepare(ctx, entry, source, found.as_ref(), numbers)?;
         let entry = &Entry {
             dest_state: prepared.map(|backup| &**backup),
             ..*entry
@@ -300,14 +300,14 @@ impl EntryCopy<'_, '_, '_, '_> {
         {
             let stat = source.stat;
             self.make_or_link(&stat, |copy| {
-                if is_large(&source) {
+                if gets_own_task(&source) {
                     large::check_room(copy.run, copy.entry, &stat)?;
                 }
                 copy.fill(&source, Naming::WhenComplete)
             })?;
             return Ok(Processed::Handled);
         }
-        if !is_large(&source) {
+        if !gets_own_task(&source) {
             self.fill(&source, Naming::WhenComplete)?;
             return Ok(Processed::Handled);
         }
@@ -329,6 +329,6 @@ impl EntryCopy<'_, '_, '_, '_> {
     }
 }
 
-fn is_large(source: &OpenSource) -> bool {
+fn gets_own_task(source: &OpenSource) -> bool {
     source.stat.st_size as u64 >= TASK_FROM
 }

@@ -16,7 +16,7 @@ use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::{look, parents};
 use crate::error::{Error, Refusal};
 use crate::node::{Place, Side};
-use crate::operand;
+use crate::paths;
 use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, CWD, Stat};
@@ -24,7 +24,7 @@ use crate::walk::{self, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
 pub(crate) enum CopyTask {
-    Operands(Operands),
+    Operands(OperandGroup),
     Large(Box<LargeFile>),
     /// Copy a part of a file of which other workers copy other parts.
     Part(FilePart),
@@ -37,13 +37,13 @@ pub(crate) enum CopyTask {
 }
 
 /// Operands to begin, in order.
-pub(crate) struct Operands {
+pub(crate) struct OperandGroup {
     range: Range<u32>,
     /// `true` if no other task is queued or running.
     is_alone: bool,
 }
 
-impl Operands {
+impl OperandGroup {
     /// Returns a task that must be pushed when no other task is queued or running.
     pub(super) fn alone(range: Range<u32>) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl Operands {
 /// If a source contains the target, its listing would include the copies of other operands. So
 /// it waits for the operands before it, and the operands after it wait for it. An operand whose dest is a
 /// dangling link waits for those before it, too.
-pub(super) fn begin_operands(operands: Operands, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+pub(super) fn begin_operands(operands: OperandGroup, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     let left = worker.in_order(|worker| begin_portion(&operands, worker));
     if let Some((operands, when)) = left {
         worker.push(Task::Own(CopyTask::Operands(operands)), when);
@@ -67,13 +67,13 @@ pub(super) fn begin_operands(operands: Operands, worker: &mut Walker<'_, '_, Cop
 
 /// Begins some operands. Returns those that are left, and when they may be begun.
 fn begin_portion(
-    operands: &Operands,
+    operands: &OperandGroup,
     worker: &mut Walker<'_, '_, CopyRun<'_>>,
-) -> Option<(Operands, When)> {
+) -> Option<(OperandGroup, When)> {
     let run = worker.job;
     let ctx = &run.ctx;
-    let (portion, rest) = operand::portion(operands.range.clone());
-    let when_done = |first| Some((Operands::alone(first..operands.range.end), When::Done));
+    let (portion, rest) = paths::portion(operands.range.clone());
+    let when_done = |first| Some((OperandGroup::alone(first..operands.range.end), When::Done));
     for index in portion {
         if ctx.report.must_stop() {
             return None;
@@ -128,7 +128,7 @@ fn begin_portion(
         }
     }
     let is_alone = false;
-    rest.map(|range| (Operands { range, is_alone }, When::AfterOwn))
+    rest.map(|range| (OperandGroup { range, is_alone }, When::AfterOwn))
 }
 
 /// Opens the directory that the dest of an operand is in. Makes the directories on the way to
@@ -268,7 +268,7 @@ pub(super) fn with_entry<'a, 's, 'e>(
         if let Some(node) = &place.parent {
             node.state.note_incomplete();
             // The directories could not be opened, and only the paths are needed.
-            let listed = sys::Entry::new(&place.name, *kind);
+            let listed = sys::Listed::new(&place.name, *kind);
             let entry = stored.restore(ctx.listed_entry(node, [CWD; 2], listed));
             let dir = ctx.descriptors.pin(node, Side::Dest, ctx);
             let dir = dir.as_ref().map(AsFd::as_fd).map_err(|&errno| errno);

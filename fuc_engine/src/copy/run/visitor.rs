@@ -23,7 +23,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
-use crate::operand;
+use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, CWD, Fd, Identity, InheritedTable, Listing, TableUse};
@@ -44,7 +44,7 @@ fn is_mount_point(node: &CopyNode) -> bool {
 /// Opens the dest of the first operand, or the directory that it will be made in.
 fn open_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
     ctx.open_operand(0, Side::Dest)
-        .or_else(|_| operand::open_directory_of(ctx.target(), ctx.operands.dest_name(0)))
+        .or_else(|_| paths::open_directory_of(ctx.target(), ctx.operands.dest_name(0)))
 }
 
 /// Queued tasks from which the filesystem is asked whether directories are made early.
@@ -160,7 +160,7 @@ impl Visitor for CopyRun<'_> {
         &self,
         node: &CopyNode,
         dirs: &OpenDirs<'_>,
-        listed: sys::Entry<'_>,
+        listed: sys::Listed<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         if listed.kind() == FileType::Directory {

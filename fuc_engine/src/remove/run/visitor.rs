@@ -11,7 +11,7 @@ use super::{MOST_PASSES, Removal, RemoveTask, list_again, place_again};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
-use crate::operand;
+use crate::paths;
 use crate::remove::context::needs_room;
 use crate::remove::directory::{self, Entered, Entering};
 use crate::remove::guards;
@@ -24,7 +24,7 @@ use crate::remove::room;
 use crate::remove::unlock::Unlocked;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{Entry, Fd};
+use crate::sys::{Fd, Listed};
 use crate::walk::{
     self, OpenDirs, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
@@ -85,7 +85,7 @@ impl Visitor for Removal<'_> {
         &self,
         node: &RemoveNode,
         dirs: &OpenDirs<'_>,
-        entry: Entry<'_>,
+        entry: Listed<'_>,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         // A call that takes the whole entry would make the compiler store it in memory for each
@@ -189,7 +189,7 @@ impl Visitor for Removal<'_> {
         if self.context.report.must_stop() {
             return;
         }
-        let (portion, rest) = operand::portion(operands);
+        let (portion, rest) = paths::portion(operands);
         if let Some(rest) = rest {
             worker.push(Task::Own(RemoveTask::Operands(rest)), When::Next);
         }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use crate::kit::Limited as _;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Backup, Dest, Refusal, Replace};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
@@ -164,12 +164,12 @@ fn linked_files_fail_if_their_home_cannot_reach_them() {
     let observers = slow(2);
     let copy = archive().threads(1);
     let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-        0 => copy.clone().shared_by(desk, Part::Leader).run(
+        0 => copy.clone().shared_by(desk, Role::Leader).run(
             paths([at("s")]),
             &exactly(at("d")),
             observer,
         ),
-        _ => copy.clone().shared_by(desk, Part::Assistant).run(
+        _ => copy.clone().shared_by(desk, Role::Assistant).run(
             paths([at("missing")]),
             &exactly(at("d")),
             observer,

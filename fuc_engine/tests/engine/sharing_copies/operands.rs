@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::kit::Limited as _;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{CopyOp, Dest, Preserve};
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree};
@@ -131,12 +131,12 @@ fn an_engine_that_reaches_nothing_gives_directories_back() {
         let observers = slow(2);
         let copy = CopyOp::new().threads(1);
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.clone().shared_by(desk, Part::Leader).run(
+            0 => copy.clone().shared_by(desk, Role::Leader).run(
                 paths([at("s")]),
                 &exactly(at("d")),
                 observer,
             ),
-            _ => copy.clone().shared_by(desk, Part::Assistant).run(
+            _ => copy.clone().shared_by(desk, Role::Assistant).run(
                 paths([at(source)]),
                 &exactly(at(dest)),
                 observer,
@@ -164,12 +164,12 @@ fn an_engine_whose_target_is_missing_ends_with_the_others() {
             false => Dest::Into(at("target")),
         };
         let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.clone().shared_by(desk, Part::Leader).run(
+            0 => copy.clone().shared_by(desk, Role::Leader).run(
                 paths([at("s")]),
                 &target(0),
                 observer,
             ),
-            _ => copy.clone().shared_by(desk, Part::Assistant).run(
+            _ => copy.clone().shared_by(desk, Role::Assistant).run(
                 paths([at("s")]),
                 &target(1),
                 observer,

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::kit::Limited as _;
-use fuc_engine::distribute::Part;
+use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, CopyOp, Refusal};
 use testkit::or_skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
@@ -52,12 +52,12 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
         let copy = archive().threads(1);
         match engine {
             0 => {
-                copy.shared_by(desk, Part::Leader)
+                copy.shared_by(desk, Role::Leader)
                     .run(paths([&source]), &exactly(&dest), observer)
             }
             _ => copy
                 .cancelled_by(cancel.clone())
-                .shared_by(desk, Part::Assistant)
+                .shared_by(desk, Role::Assistant)
                 .run(paths([&source]), &exactly(&dest), observer),
         }
     });

@@ -119,7 +119,7 @@ fn is_one_name(name: &[u8]) -> bool {
 /// The runs are processed one after the other. So operands that could affect the same
 /// file take effect in their order. `may_be_repeated` says by an index whether another operand may have the same last
 /// component.
-pub(crate) fn independent_runs<'a>(
+pub(crate) fn independent_groups<'a>(
     operands: impl IntoIterator<Item = &'a CStr>,
     may_be_repeated: impl Fn(u32) -> bool,
 ) -> Vec<Range<u32>> {
@@ -171,7 +171,7 @@ mod tests {
             .iter()
             .map(|path| to_c(Path::new(path)).unwrap())
             .collect();
-        independent_runs(operands.iter().map(|path| &**path), |_| true)
+        independent_groups(operands.iter().map(|path| &**path), |_| true)
             .into_iter()
             .map(|run| (run.start, run.end))
             .collect()

@@ -1,7 +1,7 @@
-//! Dests that exist: the only place that decides to rename, unlink or truncate a dest that was there before its copy.
+//! Dests that exist: looks at them, asks `decide/` what happens to them, and renames or unlinks them.
 //!
-//! If there are rules for dests that exist, they are applied first. Otherwise a dest is looked at only after its
-//! creation has failed with `EEXIST`; see [`clear_dest`].
+//! If there are rules for dests that exist, they are applied first, by [`decide`] and [`prepare`]. Otherwise a dest is
+//! looked at only after its creation has failed with `EEXIST`, by [`clear_dest`]. The module above has a table of both.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
