@@ -15,14 +15,13 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::PathOnly;
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
 use super::options::{CopyOp, Dest};
 use super::policy::Policy;
 use crate::error::{Error, Operation};
 use crate::hashing::{HashSet, Seeded};
-use crate::sys::{self, At, Fd, Identity};
+use crate::sys::{self, At, Fd, Identity, PathOnly};
 use crate::{node, paths};
 
 /// The operands of a run, each of which has an index. A list of a million names takes about 60 bytes for each.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, PathOnly};
+use super::attributes;
 use super::changes::{DestPath, New, Spot};
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
@@ -22,7 +22,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
 use crate::paths::{c_string, name_of, path_of};
-use crate::sys::{self, At, Fd, Identity, Inode, Stat};
+use crate::sys::{self, At, Fd, Identity, Inode, PathOnly, Stat};
 
 /// A directory on the way to the dest of an operand: the part up to `end` of that dest's name.
 #[derive(Clone, Copy)]

@@ -22,7 +22,7 @@
 //! | `listing` | reads directory entries, a buffer at a time |
 //! | `slot` | a directory's descriptor that may be closed and opened again |
 //! | `inode` | times, owner, mode and extended attributes of one inode |
-//! | `path_fd` | the same if a descriptor only names the inode |
+//! | `path_fd`, `path_only` | the same if a descriptor only names the inode |
 //! | `xattr` | the calls on extended attributes, in all their forms |
 //! | `acl` | ACLs as bytes |
 //! | `interrupted` | repeats calls that a signal has interrupted |
@@ -49,6 +49,7 @@ mod listing;
 mod names;
 mod open;
 mod path_fd;
+mod path_only;
 mod process;
 mod processor;
 mod protection;
@@ -74,6 +75,7 @@ pub(crate) use listing::{Entries, Listed, Listing, is_empty_directory};
 pub(crate) use names::*;
 pub(crate) use open::*;
 pub(crate) use path_fd::{InodeError, PathFd};
+pub(crate) use path_only::PathOnly;
 pub(crate) use process::*;
 pub(crate) use processor::StarterProcessor;
 pub(crate) use protection::*;

@@ -1,7 +1,6 @@
 //! Gives a copy the attributes of its source, once its content is complete.
 //!
 //! - [`xattrs`] sets extended attributes, permissions and ACLs.
-//! - [`path_only`] holds an inode that is not opened.
 //!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
@@ -27,12 +26,10 @@ use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
-use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, Inode, InodeError, PathFd, PathOnly, Stat};
 
-mod path_only;
 mod xattrs;
 
-pub(super) use path_only::PathOnly;
 use xattrs::CONTEXT;
 pub(super) use xattrs::inherited_in;
 

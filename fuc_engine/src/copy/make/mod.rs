@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes::{self, PathOnly};
+use super::attributes;
 use super::changes::New;
 use super::content::Next;
 use super::context::{Context, Failure};
@@ -27,7 +27,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
-use crate::sys::{self, Fd, Stat, Storage};
+use crate::sys::{self, Fd, PathOnly, Stat, Storage};
 
 pub(super) mod directory;
 pub(super) mod file;
