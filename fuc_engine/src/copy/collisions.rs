@@ -5,9 +5,9 @@
 //!
 //! - **In a directory that this run has made**, whatever exists already is the copy of another name, or belongs to
 //!   another process. It is replaced only if it cannot be the former; see [`may_be_other_copy`].
-//! - **In an older directory**, a file may be replaced, as by cp, but not the copy of another name. Here the
-//!   [`Writers`](super::writers::Writers) know the names, make sure that no two workers of this process write a file at
-//!   once, and that directories that become one are filled one after the other. Several engines are not kept apart.
+//! - **In an older directory**, a file may be replaced, as by cp. Here the [`Writers`](super::writers::Writers) make
+//!   sure that no two workers of this process write it at once, and that directories that become one are filled one after
+//!   the other. Several engines are not kept apart.
 //! - **An operand** may name a source or a dest that an earlier operand has named; see [`UsedNames`].
 
 use std::ffi::{CStr, CString};
@@ -37,46 +37,11 @@ use crate::sys::{self, Stat, Storage};
 ///
 /// This run has made the directory of such a dest. On a native filesystem, another spelling of its name leads to it,
 /// too. On any other, it may have names that cannot be foreseen. An operand that is backed up may replace an
-/// earlier one. In an older directory, see [`has_name_of_other_copy`].
+/// earlier one.
 pub(super) fn may_be_other_copy(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    if ctx.dest_directory_origin(entry) == Origin::Existing {
-        return has_name_of_other_copy(ctx, entry);
-    }
-    (!entry.is_operand() || ctx.backup_rule(entry).is_none())
+    ctx.dest_directory_origin(entry) == Origin::Created
+        && (!entry.is_operand() || ctx.backup_rule(entry).is_none())
         && (!is_native(ctx, entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
-}
-
-/// Returns `true` if this run has made the dest under another name, and the filesystem takes the two for one. If the dest
-/// has hard links, the two may be links, which may both be written to.
-fn has_name_of_other_copy(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    let first =
-        folded_in_older(ctx, entry).and_then(|(node, hash)| ctx.writers.first_name(node, hash));
-    let Some(first) = first.filter(|first| **first != *entry.dest_name) else {
-        return false;
-    };
-    // A server may give one number to all of its files. Another worker may be setting the attributes of the copy.
-    let look = |name| {
-        let stat = sys::stat(entry.dest_dir, name, Symlinks::NoFollow).ok()?;
-        (stat.st_nlink == 1).then(|| (FileId::of(&stat), stat.st_size))
-    };
-    look(&first).is_some_and(|seen| look(entry.dest_name) == Some(seen))
-}
-
-/// Notes the name of a dest that is being made, or was made. No other name overwrites it from now on.
-pub(super) fn note_name(ctx: &Context<'_>, entry: &Entry<'_>) {
-    if let Some((node, hash)) = folded_in_older(ctx, entry) {
-        ctx.writers.note_name(node, hash, entry.dest_name);
-    }
-}
-
-/// Returns the directory of the dest and a hash of what is left of the name there, if the directory existed and its
-/// filesystem may take another name for this one. Native filesystems do so only in directories that were set to ignore
-/// case, and a call for each directory would be needed to know that.
-fn folded_in_older<'e>(ctx: &Context<'_>, entry: &Entry<'e>) -> Option<(&'e CopyNode, u64)> {
-    let node = entry.node?;
-    let is_older = node.state.origin() == Origin::Existing;
-    (is_older && !is_node_native(ctx, node, entry.dest_dir))
-        .then(|| (node, Seeded::default().hash_one(folded(entry.dest_name))))
 }
 
 /// Returns the refusal to replace a dest that this run has made from another source.
@@ -106,21 +71,19 @@ fn has_workers(ctx: &Context<'_>) -> bool {
     ctx.policy.options.threads != Some(NonZeroUsize::MIN)
 }
 
-/// Lets no other worker make a dest whose name a filesystem may take for this one, in a directory that existed, and notes
-/// the name. Native filesystems need no such care, because their inode numbers show what is one file.
+/// Lets no other worker write to a dest whose name a filesystem may take for this one, in a directory that existed.
+/// Native filesystems need no such care, because their inode numbers show what is one file.
 pub(super) fn reserve_name<'c>(ctx: &'c Context<'_>, entry: &Entry<'_>) -> Option<Writing<'c>> {
-    let (node, folded) = folded_in_older(ctx, entry)?;
-    let writing = has_workers(ctx).then(|| {
-        let directory = node
-            .dir
-            .slot(Side::Dest)
-            .identity()
-            .map(sys::Identity::file);
-        let hash = Seeded::default().hash_one((directory, folded));
-        ctx.writers.begin(Written::Name(hash))
-    });
-    ctx.writers.note_name(node, folded, entry.dest_name);
-    writing
+    let node = entry.node?;
+    if node.state.origin() == Origin::Created
+        || !has_workers(ctx)
+        || is_node_native(ctx, node, entry.dest_dir)
+    {
+        return None;
+    }
+    let directory = node.dir.slot(Side::Dest).identity()?.file();
+    let hash = Seeded::default().hash_one((directory, folded(entry.dest_name)));
+    Some(ctx.writers.begin(Written::Name(hash)))
 }
 
 /// Returns what is left of a name on every filesystem: ASCII letters without their case, digits, and ideographs, of a part
@@ -194,7 +157,7 @@ pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNod
 
 /// Forgets the dests in a directory that nothing is copied to any more, also if it belongs to another engine.
 pub(super) fn forget_dests_in(ctx: &Context<'_>, node: &CopyNode) {
-    if node.state.origin() == Origin::Existing {
+    if shares_dests(ctx, node) {
         ctx.writers.forget_in(node);
     }
 }

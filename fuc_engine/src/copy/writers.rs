@@ -1,8 +1,6 @@
-//! The dests that are being written, so that no two workers write one of them at once, and the names of those that were
-//! written, so that no other name overwrites one.
+//! The dests that are being written, so that no two workers write one of them at once.
 
 use std::collections::hash_map::Entry;
-use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -18,8 +16,6 @@ pub(super) struct Writers {
     file_done: Condvar,
     /// The dests to which several directories may be copied, by their parents.
     directories: Mutex<HashMap<usize, HashMap<FileId, Turn>>>,
-    /// The first name with each hash that a dest was made under, by its parent.
-    names: Mutex<HashMap<usize, HashMap<u64, Box<CStr>>>>,
     /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
     native: AtomicU64,
 }
@@ -134,22 +130,8 @@ impl Writers {
         next
     }
 
-    /// Notes the name of a dest that is about to be made, unless another name has its hash.
-    pub(super) fn note_name(&self, parent: &CopyNode, hash: u64, name: &CStr) {
-        let mut names = lock(&self.names);
-        let siblings = names.entry(parent.address()).or_default();
-        siblings.entry(hash).or_insert_with(|| name.into());
-    }
-
-    /// Returns the first name that was noted with this hash.
-    pub(super) fn first_name(&self, parent: &CopyNode, hash: u64) -> Option<Box<CStr>> {
-        let names = lock(&self.names);
-        names.get(&parent.address())?.get(&hash).cloned()
-    }
-
     /// Forgets the dests in a directory that is complete.
     pub(super) fn forget_in(&self, parent: &CopyNode) {
-        lock(&self.names).remove(&parent.address());
         lock(&self.directories).remove(&parent.address());
     }
 

@@ -31,7 +31,6 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::changes::{New, hidden_name};
-use super::collisions;
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::facts::{DestState, Entry, FileId, Symlinks};
@@ -160,7 +159,6 @@ impl OpenDest<'_> {
         };
         self.remove_hidden(entry);
         if has_name {
-            collisions::note_name(ctx, entry);
             // A process that watches the directory learns from this that a file was closed after
             // it was written. Closing the dest sends no event for its new name.
             let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);

@@ -21,7 +21,6 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::collisions;
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -135,7 +134,6 @@ pub(crate) fn try_copy_empty(
         return false;
     }
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
-    let _alone = collisions::reserve_name(ctx, entry);
     // On failure the dest exists, or the filesystem cannot make files this way. Opening both files
     // then shows which.
     sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok()

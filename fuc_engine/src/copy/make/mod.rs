@@ -22,7 +22,7 @@ use super::dest::backup::BackupNumbers;
 use super::dest::{clear_dest, decide_to_clear};
 use super::facts::{CopyNode, Entry, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
-use super::{collisions, diagnose, look};
+use super::{diagnose, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
@@ -101,7 +101,6 @@ fn create_or_replace(
     decided: Option<Clear>,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<Result<Created, Errno>, Failure> {
-    let _alone = collisions::reserve_name(ctx, entry);
     let name = entry.dest_name;
     let created = create(name);
     if created != Err(Errno::EXIST) {
