@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Write as _};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fuc_engine::{Backup, CopyOp, Counts, Dest, Event, Operation, Sparse};
+use fuc_engine::{Backup, CopyOp, Counts, Dest, Event, Operation, Sparse, Throttle};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::io::ioctl_fionread;
@@ -425,6 +425,30 @@ fn a_copy_of_a_growing_file_with_holes_has_no_zeros_for_data() {
             assert_eq!(zeros, 0, "of {} bytes", copy.len());
         },
     );
+}
+
+/// The hole before the new data stays one: its zeros could fill the disk.
+#[test]
+fn a_source_that_grows_behind_a_hole_keeps_the_hole() {
+    #[derive(Debug)]
+    struct Appender(File);
+
+    impl Throttle for Appender {
+        fn wait(&self, _entries: u64, bytes: u64) {
+            if bytes > 0 {
+                self.0.write_all_at(b"new", 1 << 32).unwrap();
+            }
+        }
+    }
+
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(scratch.path()).sparse("s", 1 << 32, &[(0, &pattern(1 << 16))]);
+    let appender = Appender(OpenOptions::new().write(true).open(&source).unwrap());
+    let copy = CopyOp::new().throttled_by(&appender);
+    copy.copy(&source, &dest).unwrap();
+    assert_eq!(data_map(&dest), data_map(&source));
+    assert_eq!(fs::metadata(&dest).unwrap().len(), (1 << 32) + 3);
 }
 
 /// Asserts that a copy is equal to the beginning of `whole`. If a file is cut while the kernel reads a page of it,

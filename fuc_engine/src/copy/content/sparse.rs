@@ -36,13 +36,19 @@ use crate::observer::Mechanism;
 use crate::sys::{self, Storage};
 
 impl ContentCopy<'_> {
+    /// Returns `true` if the source has no byte at `position`. It may have grown since it was opened.
+    fn is_beyond_end(&self, position: u64) -> bool {
+        let end = || sys::seek(self.source.fd(), SeekFrom::End(0));
+        position >= self.source.size() && end().is_ok_and(|end| position >= end)
+    }
+
     /// Copies the data between the holes. The caller makes the dest as long as the source.
     pub(super) fn copy_around_holes(&mut self) -> Result<Rung, ContentError> {
         let mut position = 0;
         loop {
             let Range { start, end } = match next_data(self.source.fd(), position) {
-                // The source has grown, or its filesystem does not know where data is.
-                Ok(Some(data)) if data.start >= self.source.size() => {
+                // Its filesystem does not know where data is.
+                Ok(Some(data)) if self.is_beyond_end(data.start) => {
                     return self.read_rest(position);
                 }
                 Ok(Some(data)) => data,
