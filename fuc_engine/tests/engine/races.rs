@@ -171,11 +171,15 @@ fn a_source_directory_that_is_removed_while_it_is_open_is_empty() {
         if is_copy_of(event, &root.join("sub")) {
             fs::remove_dir(root.join("sub")).expect("it is empty");
         }
+        if is_copy_of(event, &root.join("other")) {
+            fs::remove_dir(root.join("other")).expect("it is empty");
+            fs::create_dir(root.join("other")).unwrap();
+        }
     })
     .copy(one_copying_thread(), &root, &dest);
     assert_eq!(told, Told::complete(3, 0));
     assert!(!root.join("sub").exists());
-    assert!(dest.join("sub").is_dir());
+    assert!(dest.join("sub").is_dir() && dest.join("other").is_dir());
 }
 
 #[test]

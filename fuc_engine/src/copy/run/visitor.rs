@@ -1,6 +1,7 @@
 //! A copy, as the walk sees it, also if several engines share it.
 
 use std::ffi::CStr;
+use std::io::ErrorKind;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -13,7 +14,7 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Entry, FileId, Mark, Symlinks};
 use crate::copy::large::open_directory;
 use crate::copy::look;
 use crate::copy::make::{CopyScratch, directory};
@@ -199,11 +200,24 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Looks for its name, because some FUSE servers show no links for any directory.
+    /// Looks for its name, unless the filesystem stores the count of links: some FUSE servers show none for any directory.
     fn was_removed(&self, node: &CopyNode) -> bool {
-        let look = |entry: &Entry<'_>| look::at_source(entry).err();
-        let seen = self.ctx.with_entry(&node.place, FileType::Directory, look);
-        seen.is_ok_and(|unseen| unseen == Some(Errno::NOENT))
+        let dir = match self.ctx.descriptors.pin(node, Side::Source, &self.ctx) {
+            Ok(dir) => dir,
+            Err(errno) => return errno == Errno::NOENT,
+        };
+        if sys::keeps_identities(dir.as_fd()) {
+            return sys::stat_open(&dir).is_ok_and(|stat| stat.st_nlink == 0);
+        }
+        let look = |entry: &Entry<'_>| look::at_source(entry).map(|stat| FileId::of(&stat));
+        match self.ctx.with_entry(&node.place, FileType::Directory, look) {
+            Ok(Ok(found)) => {
+                let known = node.dir.slot(Side::Source).identity();
+                known.is_some_and(|known| known.file() != found)
+            }
+            Ok(Err(errno)) => errno == Errno::NOENT,
+            Err(error) => error.kind() == ErrorKind::NotFound,
+        }
     }
 
     fn not_listed(&self, node: &CopyNode, errno: Errno) {
