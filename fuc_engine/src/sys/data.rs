@@ -112,14 +112,15 @@ pub(crate) fn check_content(file: BorrowedFd<'_>, errno: Errno) -> Result<(), Er
             | Errno::OPNOTSUPP
             | Errno::NOSYS
             | Errno::XDEV
+            | Errno::NODATA
     );
     if is_about_call {
         return Ok(());
     }
     match super::raw::sync_file_range(file, WAIT_FOR_ALL) {
-        // It is not a regular file.
-        Err(Errno::SPIPE) => Ok(()),
-        checked => checked,
+        Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => Err(errno),
+        // It is not a regular file, or the kernel cannot tell.
+        _ => Ok(()),
     }
 }
 

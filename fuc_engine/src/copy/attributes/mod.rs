@@ -204,7 +204,12 @@ impl Transfer<'_> {
         // Set-id bits and ACLs matter even if another attribute could not be set.
         if let Some(mode) = mode {
             let set = self.set_mode(mode, &names);
-            outcome = outcome.and(set.map_err(|error| self.error(Operation::KeepMode, error)));
+            let set = set.map_err(|error| self.error(Operation::KeepMode, error));
+            // Lost content matters more than an attribute.
+            outcome = match set {
+                Err(error) if error.operation == Operation::Write => set,
+                _ => outcome.and(set),
+            };
         }
         outcome
     }
