@@ -170,7 +170,7 @@ impl Entering<'_> {
         }
     }
 
-    /// Opens a source that is not listed, only to name it. Mounts nothing, and does not wait for a server.
+    /// Opens a source that is not listed, only to name it. Mounts nothing, and does not ask a server to open it.
     #[cold]
     fn hold(&self, symlinks: Symlinks, errno: Option<Errno>) -> Result<SourceDir, Errno> {
         let at = At {

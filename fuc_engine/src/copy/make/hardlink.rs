@@ -12,9 +12,11 @@
 //!
 //! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
 //! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
-//! queues. Some filesystems give several files one inode number, so a name is linked only if its file looks as
-//! the first name's did, or as that looks now: another process may have changed the file. Only sources with several names are looked up, or all sources if links are followed,
-//! because each link is another name.
+//! queues. Only sources with several names are looked up, or all sources if links are followed, because each link is another
+//! name.
+//!
+//! Some filesystems give several files one inode number. So a name is linked only if its file looks as the file of the first
+//! name did when it was copied. If it does not, the first name is looked at again: another process may have changed the file.
 
 use std::collections::hash_map::Entry as Slot;
 use std::ffi::CStr;
@@ -264,8 +266,8 @@ pub(crate) fn find_copy(
     })
 }
 
-/// Returns `true` if the name of which `first` is the copy leads to the source of `entry` now. Looks at both, because
-/// another process may go on to change the source. Returns `false` if the first name is gone.
+/// Returns `true` if the source of `first` and the source of `entry` are one file now. Looks at both, because another process
+/// may go on to change the file. Returns `false` if the name of the first source is gone.
 #[cold]
 pub(crate) fn is_still_the_source(
     ctx: &Context<'_>,

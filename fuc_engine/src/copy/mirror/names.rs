@@ -153,11 +153,17 @@ impl Mirror<'_, '_> {
         Ok(names)
     }
 
+    /// Lists the first names of the source.
+    fn begin_listing(&self) -> Result<bool, Errno> {
+        let listed = self.list(self.source)?;
+        Listing::with_capacity(BUFFER_BYTES).fill(listed.as_fd())
+    }
+
     fn is_extraneous(&self, entry: Listed<'_>) -> bool {
         // If another process has removed the source directory, all names are missing for that reason. Then it cannot be
         // listed either. Some FUSE servers show no links for any directory.
         let has_links = || sys::stat_open(self.source).is_ok_and(|source| source.st_nlink > 0);
-        let is_there = || has_links() || self.names(self.source).is_ok();
+        let is_there = || has_links() || self.begin_listing().is_ok();
         let is_copied = match sys::stat(self.source, entry.name, Symlinks::NoFollow) {
             Ok(stat) => {
                 let source = Listed::new(entry.name, sys::file_type(&stat));
