@@ -47,7 +47,7 @@ struct BufferResult {
 }
 
 /// The state of a listing at the end of its task.
-enum Listed {
+enum ListingState {
     ToTheEnd,
     /// A `Resume` task lists the rest.
     Paused,
@@ -78,8 +78,8 @@ pub(super) fn list<V: Visitor>(
     let listed = list_into(&mut buffer, &node, position, worker);
     worker.scratch.keep_buffer(buffer);
     match listed {
-        Ok(Listed::Paused) => {}
-        Ok(Listed::ToTheEnd) => leave(Some(node), worker),
+        Ok(ListingState::Paused) => {}
+        Ok(ListingState::ToTheEnd) => leave(Some(node), worker),
         Err(errno) => leave_unlisted(node, errno, worker),
     }
 }
@@ -101,7 +101,7 @@ fn list_into<V: Visitor>(
     node: &NodeOf<V>,
     position: Option<Fd>,
     worker: &mut Walker<'_, '_, V>,
-) -> Result<Listed, Errno> {
+) -> Result<ListingState, Errno> {
     let visitor = worker.job;
     let dirs = OpenDirs::open(visitor, node)?;
     visitor.report().offer_directory(|| path(visitor, node));
@@ -135,13 +135,14 @@ fn list_into<V: Visitor>(
         if (is_enough || processed.is_interrupted)
             && queue_listing(node, dir, When::AfterOwn, worker)
         {
-            return Ok(Listed::Paused);
+            return Ok(ListingState::Paused);
         }
     }
-    Ok(Listed::ToTheEnd)
+    Ok(ListingState::ToTheEnd)
 }
 
 /// Reads the next buffer. Returns `false` at the end of the directory, or if it was removed.
+#[inline(always)]
 fn fill<V: Visitor>(
     buffer: &mut Listing,
     node: &NodeOf<V>,
@@ -163,15 +164,15 @@ fn pause_in_order<V: Visitor>(
     dirs: &OpenDirs<'_>,
     dir: BorrowedFd<'_>,
     worker: &mut Walker<'_, '_, V>,
-) -> Result<Listed, Errno> {
+) -> Result<ListingState, Errno> {
     while fill(buffer, node, dir, worker.job)? {
         filtered::retain(worker.job, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
         if queue_listing(node, dir, When::AfterOwn, worker) {
-            return Ok(Listed::Paused);
+            return Ok(ListingState::Paused);
         }
     }
-    Ok(Listed::ToTheEnd)
+    Ok(ListingState::ToTheEnd)
 }
 
 /// Queues the rest of a listing: below all that the running task has queued, or last, which offers it to other workers
