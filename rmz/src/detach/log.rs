@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// An open log.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// There is none if there is no system log, and the user has named no file.
+    /// Is `None` if the machine has no system log and the user has named no file.
     target: Option<Target>,
     charset: Charset,
     /// `true` if the log once had no room for so long that no line waits for it any more.

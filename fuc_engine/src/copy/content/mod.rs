@@ -93,7 +93,8 @@ pub(super) enum Next {
     Cancel,
 }
 
-/// Called between the pieces of a large file, with the bytes moved since the last call. It returns [`Next::Share`] only after a piece with a rest.
+/// Called between the pieces of a large file, with the bytes moved since the last call. It returns [`Next::Share`] only after
+/// a piece with a rest.
 type Progress<'p> = &'p mut dyn FnMut(Piece) -> Next;
 
 /// The reason why content could not be moved, by the side that failed.
