@@ -25,7 +25,9 @@ use crate::sched::When;
 use crate::setup::Setup;
 use crate::sync::lock;
 use crate::sys::{self, DirSlot, Fd, FileId, Listed, Stat, Symlinks};
-use crate::walk::{self, OpenDirs, Purpose, Reconsidered, Settings, Task, Visit, Visitor, Walker};
+use crate::walk::{
+    self, OpenDirs, Purpose, Reconsidered, Settings, Sharer, Task, Visit, Visitor, Walker,
+};
 
 /// The most files with several names that a look-ahead remembers, in about 2 MB.
 const MOST_REMEMBERED: usize = 1 << 16;
@@ -195,18 +197,21 @@ impl Roots for LookAhead<'_> {
     }
 }
 
-impl Visitor for LookAhead<'_> {
+impl Sharer for LookAhead<'_> {
     type Dir = CountedDir;
     /// Operands to begin.
     type Task = Range<u32>;
+
+    fn roots(&self) -> &dyn Roots {
+        self
+    }
+}
+
+impl Visitor for LookAhead<'_> {
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<CountedDir> {
         &self.descriptors
-    }
-
-    fn roots(&self) -> &dyn Roots {
-        self
     }
 
     fn report(&self) -> &Report<'_> {

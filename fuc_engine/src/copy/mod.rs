@@ -23,7 +23,7 @@
 //! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
 //! | `diagnose` | errors about entries, and which is reported first |
 //! | `dest/` | dests that are open, and the names that they have until they are complete |
-//! | `dest/overwrite` | applies the rules for existing dests, asks their filesystem which times it stores, and unlinks what is in the way |
+//! | `dest/existing` | applies the rules for existing dests, asks their filesystem which times it stores, and unlinks what is in the way |
 //! | `dest/alias` | whether a dest is the source, or equal to it |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |

@@ -35,6 +35,7 @@ use super::{
     NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
 };
 use crate::distribute::Finished;
+use crate::node::{Dir, Side};
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
@@ -150,9 +151,34 @@ fn fill<V: Visitor>(
     visitor: &V,
 ) -> Result<bool, Errno> {
     match buffer.fill(dir) {
-        Err(Errno::NOENT) if visitor.was_removed(node) => Ok(false),
+        Err(Errno::NOENT) if was_removed(node, visitor) => Ok(false),
         filled => filled,
     }
+}
+
+/// Returns `true` if the listing of `node`, which failed with `ENOENT`, is complete because the directory was removed. Looks
+/// for its name, unless the filesystem stores the count of links: some FUSE servers show none for any directory.
+#[cold]
+fn was_removed<V: Visitor>(node: &NodeOf<V>, visitor: &V) -> bool {
+    let (descriptors, roots) = (visitor.descriptors(), visitor.roots());
+    let open = || match &node.place.parent {
+        None => roots.open_operand(node.place.operand, Side::Source),
+        Some(parent) => {
+            let dir = descriptors.pin(parent, Side::Source, roots)?;
+            roots.open_below(dir.as_fd(), &node.place.name, Side::Source)
+        }
+    };
+    let look = || {
+        let dir = descriptors.pin(node, Side::Source, roots)?;
+        if sys::keeps_identities(dir.as_fd()) {
+            return Ok(sys::stat_open(&dir)?.st_nlink == 0);
+        }
+        let found = descriptors.making_room(open)?;
+        let found = sys::stat_directory(found.as_fd())?.identity;
+        let known = node.dir.slot(Side::Source).identity();
+        Ok(known.is_some_and(|known| known.file() != found.file()))
+    };
+    look().unwrap_or_else(|errno: Errno| errno == Errno::NOENT)
 }
 
 /// Pauses a listing in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be

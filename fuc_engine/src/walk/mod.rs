@@ -67,17 +67,11 @@ mod open_dirs;
 mod tuning;
 
 /// A removal or a copy, as the walk sees it.
-pub(crate) trait Visitor: Sync + Sized {
-    type Dir: Dir;
-    /// Tasks other than those that list a directory.
-    type Task: Send;
+pub(crate) trait Visitor: Sharer {
     /// State that each worker keeps for the visitor.
     type Scratch: Default;
 
     fn descriptors(&self) -> &Descriptors<Self::Dir>;
-
-    /// Returns the means to reopen an evicted directory.
-    fn roots(&self) -> &dyn Roots;
 
     fn report(&self) -> &Report<'_>;
 
@@ -121,12 +115,6 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Notes that entries of `node` are not visited, or what another engine has done below it.
     fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
 
-    /// Returns `true` if the listing of `node`, which failed with `ENOENT`, is complete because the directory was removed.
-    /// A removal need not ask, because the directory is removed only if it is empty.
-    fn was_removed(&self, _node: &NodeOf<Self>) -> bool {
-        true
-    }
-
     /// Reports that the listing of `node` broke off.
     fn not_listed(&self, _node: &NodeOf<Self>, _errno: Errno) {}
 
@@ -138,10 +126,31 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
+    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
+    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
+    fn copy_range(
+        &self,
+        _parent: &NodeOf<Self>,
+        _stolen: &mut Stolen,
+        _worker: &mut Walker<'_, '_, Self>,
+    ) -> Given {
+        Given::NotReached
+    }
+
     /// See [`Job::begin_thread`].
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
         table.keep()
     }
+}
+
+/// A removal or a copy, as other engines see it: how to reach its directories, and what may change hands.
+pub(crate) trait Sharer: Sync + Sized {
+    type Dir: Dir;
+    /// Tasks other than those that list a directory.
+    type Task: Send;
+
+    /// Returns the means to reopen an evicted directory.
+    fn roots(&self) -> &dyn Roots;
 
     /// Returns the work that is shared with other engines, if there are any. Without them, nothing below is called.
     fn stealing(&self) -> Option<&Stealing<'_, Self::Dir, Self::Task>> {
@@ -154,7 +163,7 @@ pub(crate) trait Visitor: Sync + Sized {
     }
 
     /// Makes a node of a directory that belongs to another engine, for which that engine has returned
-    /// [`inheritance`](Dir::inheritance). [`finish`](Self::finish) must [give it back](give_back). Returns `None` if
+    /// [`inheritance`](Dir::inheritance). [`finish`](Visitor::finish) must [give it back](give_back). Returns `None` if
     /// nothing is shared.
     fn borrow(&self, _place: Place<Self::Dir>, _inheritance: u8) -> Option<NodeOf<Self>> {
         None
@@ -189,23 +198,12 @@ pub(crate) trait Visitor: Sync + Sized {
         None
     }
 
-    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
-    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
-    fn copy_range(
-        &self,
-        _parent: &NodeOf<Self>,
-        _stolen: &mut Stolen,
-        _worker: &mut Walker<'_, '_, Self>,
-    ) -> Given {
-        Given::NotReached
-    }
-
     /// Reports entries of `node` that were not processed, because their home could not reach the directory.
     fn home_not_reached(&self, _node: &NodeOf<Self>, _names: &Listing) {}
 }
 
 /// The directories in flight of a visitor `V`.
-pub(crate) type NodeOf<V> = Arc<Node<<V as Visitor>::Dir>>;
+pub(crate) type NodeOf<V> = Arc<Node<<V as Sharer>::Dir>>;
 
 /// A worker that runs the tasks of a visitor `V`.
 pub(crate) type Walker<'s, 'e, V> = Worker<'s, 'e, V>;

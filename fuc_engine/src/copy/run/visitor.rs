@@ -1,7 +1,6 @@
 //! A copy, as the walk sees it, also if several engines share it.
 
 use std::ffi::CStr;
-use std::io::ErrorKind;
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -14,9 +13,8 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{CopyDir, CopyNode, Entry, FileId, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::large::open_directory;
-use crate::copy::look;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
@@ -29,7 +27,8 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, CWD, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, OwnRange, Purpose, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
+    Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -61,16 +60,10 @@ fn enters_early(run: &CopyRun<'_>) -> bool {
 }
 
 impl Visitor for CopyRun<'_> {
-    type Dir = CopyDir;
-    type Task = CopyTask;
     type Scratch = CopyScratch;
 
     fn descriptors(&self) -> &Descriptors<CopyDir> {
         &self.ctx.descriptors
-    }
-
-    fn roots(&self) -> &dyn Roots {
-        &self.ctx
     }
 
     fn report(&self) -> &Report<'_> {
@@ -200,26 +193,6 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// Looks for its name, unless the filesystem stores the count of links: some FUSE servers show none for any directory.
-    fn was_removed(&self, node: &CopyNode) -> bool {
-        let dir = match self.ctx.descriptors.pin(node, Side::Source, &self.ctx) {
-            Ok(dir) => dir,
-            Err(errno) => return errno == Errno::NOENT,
-        };
-        if sys::keeps_identities(dir.as_fd()) {
-            return sys::stat_open(&dir).is_ok_and(|stat| stat.st_nlink == 0);
-        }
-        let look = |entry: &Entry<'_>| look::at_source(entry).map(|stat| FileId::of(&stat));
-        match self.ctx.with_entry(&node.place, FileType::Directory, look) {
-            Ok(Ok(found)) => {
-                let known = node.dir.slot(Side::Source).identity();
-                known.is_some_and(|known| known.file() != found)
-            }
-            Ok(Err(errno)) => errno == Errno::NOENT,
-            Err(error) => error.kind() == ErrorKind::NotFound,
-        }
-    }
-
     fn not_listed(&self, node: &CopyNode, errno: Errno) {
         node.state.note_incomplete();
         let operation = Operation::ReadDirectory;
@@ -255,11 +228,29 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
+    fn copy_range(
+        &self,
+        parent: &CopyNode,
+        stolen: &mut Stolen,
+        worker: &mut Walker<'_, '_, Self>,
+    ) -> Given {
+        large::copy_stolen(parent, stolen, worker)
+    }
+
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
         match self.private_tables() {
             Some(permit) => table.replace(permit, &self.ctx.kept_descriptors()),
             None => table.keep(),
         }
+    }
+}
+
+impl Sharer for CopyRun<'_> {
+    type Dir = CopyDir;
+    type Task = CopyTask;
+
+    fn roots(&self) -> &dyn Roots {
+        &self.ctx
     }
 
     fn stealing(&self) -> Option<&Stealing<'_, CopyDir, CopyTask>> {
@@ -332,15 +323,6 @@ impl Visitor for CopyRun<'_> {
             CopyTask::Part(part) => Some(CopyTask::Part(part.with_content(content, Some(given)))),
             _ => None,
         }
-    }
-
-    fn copy_range(
-        &self,
-        parent: &CopyNode,
-        stolen: &mut Stolen,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Given {
-        large::copy_stolen(parent, stolen, worker)
     }
 
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {

@@ -26,20 +26,14 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Fd, Listed};
 use crate::walk::{
-    self, OpenDirs, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 impl Visitor for Removal<'_> {
-    type Dir = RemoveDir;
-    type Task = RemoveTask;
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<RemoveDir> {
         &self.context.descriptors
-    }
-
-    fn roots(&self) -> &dyn Roots {
-        &self.context
     }
 
     fn report(&self) -> &Report<'_> {
@@ -211,6 +205,15 @@ impl Visitor for Removal<'_> {
                 }
             }
         });
+    }
+}
+
+impl Sharer for Removal<'_> {
+    type Dir = RemoveDir;
+    type Task = RemoveTask;
+
+    fn roots(&self) -> &dyn Roots {
+        &self.context
     }
 
     fn stealing(&self) -> Option<&Stealing<'_, RemoveDir, RemoveTask>> {
