@@ -1,6 +1,6 @@
 //! Ends a job when the dest is full, before each of millions of files fails and leaves an incomplete copy.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::sync::{Mutex, PoisonError};
 
 use fuc_cli::console::Console;
@@ -40,14 +40,16 @@ impl<'a> FullWatch<'a> {
 
     /// Notes a failure that was reported.
     pub(crate) fn note(&self, cause: Cause) {
-        if let Cause::Failed(_, errno) = cause
-            && matches!(
-                errno.kind(),
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded
-            )
-            && self.ends_row()
-        {
-            let reason = wording::errno_text(&errno.into());
+        let Cause::Failed(_, raw) = cause else {
+            return;
+        };
+        let error = io::Error::from_raw_os_error(raw);
+        let is_full = matches!(
+            error.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        );
+        if is_full && self.ends_row() {
+            let reason = wording::errno_text(&error);
             let line = format!("{ENOUGH} failures in a row, so the job ends: {reason}");
             self.console.error(line);
             self.cancel.cancel();

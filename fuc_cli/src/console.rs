@@ -18,8 +18,6 @@ use std::fmt;
 use std::io::Write;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::Answer;
-
 use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::flags::UsageError;
 use crate::locale::Charset;
@@ -168,8 +166,8 @@ impl Console {
     }
 
     /// Asks on stderr, with the command's name before the question, and reads a line of stdin.
-    /// No thread prints until then. The end of stdin means no.
-    pub fn ask(&self, question: &str) -> Answer {
+    /// No thread prints until then. Returns `true` if the answer is yes. The end of stdin means no.
+    pub fn ask(&self, question: &str) -> bool {
         let mut streams = self.streams();
         streams.clear_status_line();
         // Recorded first, so that the answer to a signal never follows the prompt on its line.
@@ -179,7 +177,7 @@ impl Console {
         if !reply.leaves_cursor_behind_prompt() {
             Cursor::Elsewhere.record();
         }
-        reply.answer
+        reply.is_yes
     }
 
     /// Keeps a line until the end of the run, when a user at a terminal sees it once.

@@ -5,8 +5,6 @@
 use std::ffi::CString;
 use std::io::{self, ErrorKind, Read};
 
-use fuc_engine::Answer;
-
 use crate::streams::stdin;
 use crate::sys::{is_affirmative, received_signal};
 use crate::wording::errno_text;
@@ -22,7 +20,7 @@ pub(crate) struct Answers {
 
 /// An answer, and how it was typed.
 pub(crate) struct Reply {
-    pub(crate) answer: Answer,
+    pub(crate) is_yes: bool,
     has_newline: bool,
 }
 
@@ -46,10 +44,7 @@ impl Answers {
         let text = line.split(|byte| matches!(byte, 0 | b'\n')).next();
         let text = CString::new(text.unwrap_or_default()).expect("BUG: a NUL before the first NUL");
         Reply {
-            answer: match !line.is_empty() && is_affirmative(&text) {
-                true => Answer::Yes,
-                false => Answer::No,
-            },
+            is_yes: !line.is_empty() && is_affirmative(&text),
             has_newline: line.ends_with(b"\n"),
         }
     }

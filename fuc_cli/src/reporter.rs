@@ -5,9 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use fuc_engine::{
-    Answer, Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary,
-};
+use fuc_engine::{Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary};
 
 use crate::console::Console;
 use crate::progress::{LookAhead, Watch};
@@ -258,10 +256,8 @@ impl Observer for Reporter<'_> {
         self.counts.as_deref()
     }
 
-    fn confirm(&self, question: Question<'_>) -> Answer {
-        match wording::question(&question, self.console.charset()) {
-            Some(words) => self.console.ask(&words),
-            None => Answer::No,
-        }
+    fn confirm(&self, question: Question<'_>) -> bool {
+        wording::question(&question, self.console.charset())
+            .is_some_and(|words| self.console.ask(&words))
     }
 }

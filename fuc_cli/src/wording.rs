@@ -140,17 +140,18 @@ impl Wording<'_> {
     fn describe(&self, cause: Cause) -> String {
         match (cause, self.tool) {
             (Cause::Failed(Operation::StatParent, _), Tool::Remove) => self.unknown_parent(),
-            (Cause::Failed(_, errno), Tool::Remove) => self.failed("cannot remove {path}", errno),
-            (Cause::Failed(operation, errno), Tool::Copy) => {
-                self.failed(self.failure_of_cp(operation), errno)
+            (Cause::Failed(_, raw), Tool::Remove) => self.failed("cannot remove {path}", raw),
+            (Cause::Failed(operation, raw), Tool::Copy) => {
+                self.failed(self.failure_of_cp(operation), raw)
             }
             (Cause::Refused(refusal), Tool::Remove) => self.refused_by_rm(refusal),
             (Cause::Refused(refusal), Tool::Copy) => self.refused_by_cp(refusal),
         }
     }
 
-    fn failed(&self, words: &str, errno: impl Into<io::Error>) -> String {
-        format!("{}: {}", self.filled(words), errno_text(&errno.into()))
+    fn failed(&self, words: &str, raw: i32) -> String {
+        let error = io::Error::from_raw_os_error(raw);
+        format!("{}: {}", self.filled(words), errno_text(&error))
     }
 
     fn refused_by_rm(&self, refusal: Refusal) -> String {
@@ -171,7 +172,9 @@ impl Wording<'_> {
                  and --preserve-root=all is in effect"
             }
             Refusal::OtherFilesystem => ELSEWHERE,
-            Refusal::NotRecursive => return self.failed("cannot remove {path}", Errno::ISDIR),
+            Refusal::NotRecursive => {
+                return self.failed("cannot remove {path}", Errno::ISDIR.raw_os_error());
+            }
             // rm has no words for cp's refusals or for those of a newer engine.
             _ => "cannot remove {path}",
         })
@@ -294,7 +297,7 @@ impl Wording<'_> {
 /// Returns the reason of a failure without the entries that it concerns.
 pub(crate) fn reason(cause: Cause) -> String {
     match cause {
-        Cause::Failed(_, errno) => errno_text(&errno.into()),
+        Cause::Failed(_, raw) => errno_text(&io::Error::from_raw_os_error(raw)),
         Cause::Refused(refusal) => refusal.to_string(),
     }
 }

@@ -7,62 +7,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use crate::node::Side;
-
-/// An error number of the kernel, such as `EACCES`.
-///
-/// ```
-/// use std::io;
-/// use fuc_engine::remove_tree;
-///
-/// let error = remove_tree("/missing").unwrap_err();
-/// let errno = error.errno().expect("the kernel has refused it");
-/// assert_eq!(errno.kind(), io::ErrorKind::NotFound);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Errno(rustix::io::Errno);
-
-impl Errno {
-    /// Returns the number.
-    #[must_use]
-    pub fn raw_os_error(self) -> i32 {
-        self.0.raw_os_error()
-    }
-
-    /// Returns the error number that has this value.
-    #[must_use]
-    pub fn from_raw_os_error(raw: i32) -> Self {
-        Self(rustix::io::Errno::from_raw_os_error(raw))
-    }
-
-    pub(crate) fn kernel(self) -> rustix::io::Errno {
-        self.0
-    }
-
-    /// Returns the kind of the error, as the standard library names it.
-    #[must_use]
-    pub fn kind(self) -> io::ErrorKind {
-        self.0.kind()
-    }
-}
-
-impl fmt::Debug for Errno {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
-    }
-}
-
-impl fmt::Display for Errno {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-impl From<Errno> for io::Error {
-    fn from(errno: Errno) -> Self {
-        Self::from_raw_os_error(errno.raw_os_error())
-    }
-}
 
 /// An operation that the kernel refused.
 ///
@@ -265,8 +212,8 @@ pub enum Refusal {
 /// The two ways in which an entry fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The kernel refused an operation, for the reason in the [`Errno`].
-    Failed(Operation, Errno),
+    /// The kernel refused an operation, with this [error number](io::Error::raw_os_error).
+    Failed(Operation, i32),
     /// The engine declined the entry.
     Refused(Refusal),
 }
@@ -294,8 +241,9 @@ impl fmt::Display for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = &self.path;
         match (self.cause, &self.other) {
-            (Cause::Failed(operation, errno), _) => {
-                write!(f, "cannot {} {path:?}: {errno}", operation.phrase())
+            (Cause::Failed(operation, raw), _) => {
+                let reason = io::Error::from_raw_os_error(raw);
+                write!(f, "cannot {} {path:?}: {reason}", operation.phrase())
             }
             (Cause::Refused(refusal), None) => write!(f, "refused {path:?}: {refusal}"),
             (Cause::Refused(refusal), Some((_, other))) => {
@@ -306,8 +254,8 @@ impl fmt::Display for Inner {
 }
 
 impl Error {
-    pub(crate) fn failed(operation: Operation, path: PathBuf, errno: rustix::io::Errno) -> Self {
-        let cause = Cause::Failed(operation, Errno(errno));
+    pub(crate) fn failed(operation: Operation, path: PathBuf, errno: Errno) -> Self {
+        let cause = Cause::Failed(operation, errno.raw_os_error());
         Self::new(cause, Some(errno.into()), path)
     }
 
@@ -389,20 +337,17 @@ impl Error {
         self.0.other.as_ref().map(|(_, path)| &**path)
     }
 
-    /// Returns the kernel's reason, or `None` if the engine declined.
+    /// Returns the kernel's error number, or `None` if the engine declined.
     #[must_use]
-    pub fn errno(&self) -> Option<Errno> {
-        match self.cause() {
-            Cause::Failed(_, errno) => Some(errno),
-            Cause::Refused(_) => None,
-        }
+    pub fn raw_os_error(&self) -> Option<i32> {
+        self.0.reason.as_ref()?.raw_os_error()
     }
 
     /// Returns the kind of the kernel's reason, or `InvalidInput` if the engine declined.
     #[must_use]
     pub fn kind(&self) -> io::ErrorKind {
-        self.errno()
-            .map_or(io::ErrorKind::InvalidInput, Errno::kind)
+        let reason = self.0.reason.as_ref();
+        reason.map_or(io::ErrorKind::InvalidInput, io::Error::kind)
     }
 }
 
@@ -420,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_kernels_reason_is_the_source_and_part_of_the_message() {
-        let error = Error::failed(Operation::Remove, "a".into(), rustix::io::Errno::ACCESS);
+        let error = Error::failed(Operation::Remove, "a".into(), Errno::ACCESS);
         let source = error
             .source()
             .and_then(<dyn std::error::Error>::downcast_ref);
@@ -428,8 +373,9 @@ mod tests {
         assert_eq!(reason.kind(), io::ErrorKind::PermissionDenied);
         let message = error.to_string();
         assert_eq!(message, format!("cannot remove \"a\": {reason}"));
-        let errno = Errno(rustix::io::Errno::ACCESS);
-        assert_eq!(error.cause(), Cause::Failed(Operation::Remove, errno));
+        let raw = Errno::ACCESS.raw_os_error();
+        assert_eq!(error.cause(), Cause::Failed(Operation::Remove, raw));
+        assert_eq!(error.raw_os_error(), Some(raw));
         assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     }
 

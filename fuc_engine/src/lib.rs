@@ -364,10 +364,10 @@ cfg_if! {
             Backup, CopyOp, Deletion, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
             Replace, Sparse, Xattrs, copy_tree,
         };
-        pub use error::{Cause, Errno, Error, Operation, Refusal};
+        pub use error::{Cause, Error, Operation, Refusal};
         pub use execution::Execution;
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
-        pub use observer::{Answer, Counts, Event, Observer, Question, RemovalTarget, Summary};
+        pub use observer::{Counts, Event, Observer, Question, RemovalTarget, Summary};
         pub use throttle::Throttle;
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
         #[cfg(feature = "private-tables")]

@@ -65,21 +65,12 @@ pub trait Observer: Sync {
         None
     }
 
-    /// Answers a question that the options make the run ask. The default answers [`Answer::No`].
-    fn confirm(&self, question: Question<'_>) -> Answer {
+    /// Asks the user what the options make the run ask. Returns `true` if the run may act, or `false` if the file stays as it
+    /// is, which is the default.
+    fn confirm(&self, question: Question<'_>) -> bool {
         let _ = question;
-        Answer::No
+        false
     }
-}
-
-/// The answer to a [`Question`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Answer {
-    /// The run does what it asked about.
-    Yes,
-    /// The run leaves the file as it is.
-    No,
 }
 
 /// An action that the run asks about before it acts; see [`Observer::confirm`].
@@ -355,7 +346,7 @@ pub struct Summary {
     pub compared: u64,
     /// The number of failures. The observer received each of them. Warnings are not counted.
     pub failures: u64,
-    /// The number of names and dests that stayed because the answer was [`Answer::No`]. They are not failures.
+    /// The number of names and dests that stayed because [`Observer::confirm`] returned `false`. They are not failures.
     pub declined: u64,
     /// The run was [cancelled](crate::Cancel) before all work was done.
     pub cancelled: bool,

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 
 use crate::cancel::Cancel;
 use crate::error::{Error, Refusal};
-use crate::observer::{Answer, Counts, Event, Observer, Question, Summary};
+use crate::observer::{Counts, Event, Observer, Question, Summary};
 use crate::setup::Setup;
 use crate::sync::lock;
 use crate::throttle::Throttle;
@@ -134,12 +134,12 @@ impl<'a> Report<'a> {
     }
 
     /// Asks the user. Counts a name or a dest that the user wants to keep.
-    pub(crate) fn confirm(&self, question: Question<'_>) -> Answer {
-        let answer = self.observer.confirm(question);
-        if answer == Answer::No {
+    pub(crate) fn confirm(&self, question: Question<'_>) -> bool {
+        let confirmed = self.observer.confirm(question);
+        if !confirmed {
             lock(&self.rest).declined += 1;
         }
-        answer
+        confirmed
     }
 
     /// Moves a worker's tally to the totals.

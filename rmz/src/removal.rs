@@ -18,7 +18,7 @@ use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
 use fuc_cli::sys;
 use fuc_cli::tool::Tool;
-use fuc_engine::{Answer, Ask, Cause, Summary};
+use fuc_engine::{Ask, Cause, Summary};
 use rustix::io::Errno;
 
 use crate::detach;
@@ -46,7 +46,7 @@ pub(crate) fn execute(
     };
     if request.options.prompts == Prompts::Once
         && let Some(question) = question(&request, console)
-        && console.ask(&question) == Answer::No
+        && !console.ask(&question)
     {
         let mut summary = Summary::default();
         summary.declined = 1;
@@ -146,10 +146,10 @@ fn taken_name(
 
 /// Returns what a user may do about a failure.
 fn hint(cause: Cause) -> Option<&'static str> {
-    let Cause::Failed(_, errno) = cause else {
+    let Cause::Failed(_, raw) = cause else {
         return None;
     };
-    Some(match Errno::from_raw_os_error(errno.raw_os_error()) {
+    Some(match Errno::from_raw_os_error(raw) {
         Errno::ACCESS => {
             "hint: rmz --unlock removes what is in write-protected directories of yours"
         }

@@ -13,8 +13,7 @@ fn message(tool: Tool, cause: Cause, path: &str, other: Option<&str>) -> String 
 }
 
 fn failed(operation: Operation, errno: Errno) -> Cause {
-    let errno = fuc_engine::Errno::from_raw_os_error(errno.raw_os_error());
-    Cause::Failed(operation, errno)
+    Cause::Failed(operation, errno.raw_os_error())
 }
 
 fn rm_fails(operation: Operation, errno: Errno) -> String {

@@ -17,7 +17,7 @@ use super::context::RemoveContext;
 use super::node::{Consent, DECLINED, KEPT, Name, RemoveNode};
 use super::options::Ask;
 use super::prompt::{self, Inquiry, Prompt, Protection, Step};
-use crate::observer::{Answer, Kind};
+use crate::observer::Kind;
 use crate::sys::{self, Symlinks};
 
 /// The consequence for the parent directory if a name must stay.
@@ -40,23 +40,19 @@ pub(super) fn needs_stat(context: &RemoveContext<'_>) -> bool {
 }
 
 /// Asks about an entry that is not a directory.
-pub(super) fn ask_about_entry(
-    context: &RemoveContext<'_>,
-    name: Name<'_>,
-    kind: FileType,
-) -> Answer {
+pub(super) fn ask_about_entry(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> bool {
     let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
     ask_and_apply(context, name, prompt, IfLeft::TryParent)
 }
 
 /// Asks about an operand that is not a directory, or about a name that was one until another process replaced it.
-pub(super) fn ask_about(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Answer {
+pub(super) fn ask_about(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> bool {
     let prompt = context.at(name, |dir, name| prompt_to_remove(context, dir, name, kind));
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
 }
 
 /// Asks about an operand that is a directory and must be empty.
-pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Answer {
+pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> bool {
     let prompt = protection_of_directory(context, name).map(|access| {
         prompt::before_removing_empty(context.options, access, || {
             let dir = context.open(name)?;
@@ -82,10 +78,7 @@ pub(super) fn ask_to_enter(
         })) => Consent::ToRemove,
         _ => Consent::ToEnter,
     };
-    match ask_and_apply(context, name, prompt, IfLeft::KeepAncestors) {
-        Answer::Yes => Some(consent),
-        Answer::No => None,
-    }
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors).then_some(consent)
 }
 
 /// Decides about a directory that cannot be read because of `errno`.
@@ -109,13 +102,13 @@ pub(super) fn ask_about_emptied(
     context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
-) -> Result<Answer, Errno> {
+) -> Result<bool, Errno> {
     let name = &node.place.name;
     if context.remover.is_gone(dir, name) {
         return Err(Errno::NOENT);
     }
     if !context.asks || node.state.consent == Consent::ToRemove {
-        return Ok(Answer::Yes);
+        return Ok(true);
     }
     let prompt = prompt_to_remove(context, dir, name, FileType::Directory);
     Ok(ask_and_apply(
@@ -144,33 +137,33 @@ fn prompt_to_remove(
     })
 }
 
-/// Asks if `prompt` says so. If the name must stay, reports errors and applies `if_left`.
+/// Asks if `prompt` says so. Returns `true` if the name may be removed. Otherwise reports errors and applies `if_left`.
 pub(super) fn ask_and_apply(
     context: &RemoveContext<'_>,
     name: Name<'_>,
     prompt: Result<Prompt, Errno>,
     if_left: IfLeft,
-) -> Answer {
+) -> bool {
     match prompt {
-        Ok(Prompt::Proceed) => return Answer::Yes,
+        Ok(Prompt::Proceed) => return true,
         Ok(Prompt::Ask(inquiry)) => {
             let path = context.path(name);
-            if context.report.confirm(inquiry.question(&path)) == Answer::Yes {
-                return Answer::Yes;
+            if context.report.confirm(inquiry.question(&path)) {
+                return true;
             }
         }
         // Like `rm`, treat a name that cannot be looked at as declined.
         Err(errno) if if_left == IfLeft::TryParent => context.report_only(name, errno),
         Ok(Prompt::Fail(errno)) | Err(errno) => {
             context.fail_and_keep(name, errno);
-            return Answer::No;
+            return false;
         }
     }
     name.mark(match if_left {
         IfLeft::KeepAncestors => KEPT,
         IfLeft::TryParent => DECLINED,
     });
-    Answer::No
+    false
 }
 
 /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing

@@ -13,7 +13,6 @@ use super::prompt::Prompt;
 use super::unlock::{self, Unlocked};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::Answer;
 use crate::report::Counted;
 use crate::sys::{self, Fd, Mount};
 use crate::walk::Purpose;
@@ -176,7 +175,7 @@ impl Entering<'_> {
                 Err(errno) => return left(context, name, errno),
             }
         }
-        if asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) == Answer::No {
+        if !asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) {
             return Entered::Left;
         }
         match try_remove(context, name, FileType::Directory) {
@@ -277,7 +276,7 @@ pub(super) fn remove_unlisted(
 
 /// Removes a name that was a directory until another process replaced it.
 pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && asking::ask_about(context, name, FileType::Unknown) == Answer::No {
+    if context.asks && !asking::ask_about(context, name, FileType::Unknown) {
         return Entered::Left;
     }
     remove(context, name, FileType::Unknown)
@@ -312,7 +311,7 @@ fn remove_unless_kept(
     if node.state.has(STAYS) {
         return Ok(false);
     }
-    if context.looks_at_entries && asking::ask_about_emptied(context, node, dir)? == Answer::No {
+    if context.looks_at_entries && !asking::ask_about_emptied(context, node, dir)? {
         return Ok(false);
     }
     let remover = &context.remover;

@@ -8,7 +8,6 @@ use super::context::RemoveContext;
 use super::directory::{self, Entered};
 use super::node::Name;
 use crate::error::Refusal;
-use crate::observer::Answer;
 use crate::paths;
 use crate::sys::{self, Symlinks};
 
@@ -26,7 +25,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
-            if asking::ask_about(context, name, kind) == Answer::No {
+            if !asking::ask_about(context, name, kind) {
                 return Some(Entered::Left);
             }
         }
@@ -65,7 +64,7 @@ fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entere
 /// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
 /// checked before.
 fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && asking::ask_about_empty(context, name) == Answer::No {
+    if context.asks && !asking::ask_about_empty(context, name) {
         return Entered::Left;
     }
     directory::remove(context, name, FileType::Directory)

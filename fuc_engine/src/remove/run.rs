@@ -23,7 +23,6 @@ use super::remover::Remover;
 use super::room::{Waiting, WaitingList};
 use super::unlock;
 use crate::node::{Node, Side};
-use crate::observer::Answer;
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
@@ -231,7 +230,7 @@ impl<'a> Removal<'a> {
             if kind == FileType::Unknown && stat().is_ok_and(|stat| sys::is_directory(&stat)) {
                 return self.found_directory(node, dir, name, worker);
             }
-            if asking::ask_about_entry(context, Name::entry(node, name), kind) == Answer::No {
+            if !asking::ask_about_entry(context, Name::entry(node, name), kind) {
                 return Visit::Done;
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use fuc_engine::RemoveOp;
 use fuc_engine::gnu::Kind;
-use fuc_engine::{Answer, Ask, Error, Observer, Operation, Question, Refusal};
+use fuc_engine::{Ask, Error, Observer, Operation, Question, Refusal};
 use rustix::io::Errno;
 use testkit::probe::{Fs, LoopMount};
 use testkit::snapshot::{Attributes, Snapshot};
@@ -49,7 +49,7 @@ impl Observer for Person {
             .push(failure);
     }
 
-    fn confirm(&self, question: Question<'_>) -> Answer {
+    fn confirm(&self, question: Question<'_>) -> bool {
         let (what, doomed) = match question {
             Question::Remove(doomed) => ("remove", doomed),
             Question::Descend(doomed) => ("descend", doomed),
@@ -60,11 +60,7 @@ impl Observer for Person {
         let name = name.to_str().expect("names are UTF-8 here");
         let asked = format!("{what} {:?} {name}", doomed.kind);
         self.asked.lock().expect("no thread panicked").push(asked);
-        if self.declined.contains(&name) {
-            Answer::No
-        } else {
-            Answer::Yes
-        }
+        !self.declined.contains(&name)
     }
 }
 

@@ -217,8 +217,8 @@ fn parse(stdout: &str) -> Report {
 /// Describes an error in the form of [`Report::failures`].
 fn in_words(error: &Error) -> String {
     match error.cause() {
-        Cause::Failed(operation, errno) => {
-            format!("{operation:?} {} {:?}", errno.raw_os_error(), error.path())
+        Cause::Failed(operation, raw) => {
+            format!("{operation:?} {raw} {:?}", error.path())
         }
         Cause::Refused(refusal) => format!("{refusal:?} {:?}", error.path()),
     }

@@ -555,11 +555,7 @@ fn several_threads_report_a_full_dest_and_end() {
         let fuc_engine::Cause::Failed(_, errno) = failure.cause else {
             panic!("{failure:?}");
         };
-        assert_eq!(
-            errno.raw_os_error(),
-            Errno::NOSPC.raw_os_error(),
-            "{failure:?}"
-        );
+        assert_eq!(errno, Errno::NOSPC.raw_os_error(), "{failure:?}");
         let name = failure.path.strip_prefix(source.path());
         let name = name.or(failure.path.strip_prefix(&dest)).unwrap();
         assert!(failed.insert(name.to_owned()), "twice: {failure:?}");

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Mutex;
 
-use fuc_engine::{Answer, Ask, Error, Observer, Question, RemoveOp, remove_contents};
+use fuc_engine::{Ask, Error, Observer, Question, RemoveOp, remove_contents};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, wide};
 
@@ -97,16 +97,13 @@ impl Observer for Answers {
         panic!("{error}");
     }
 
-    fn confirm(&self, question: Question<'_>) -> Answer {
+    fn confirm(&self, question: Question<'_>) -> bool {
         let (Question::Remove(target) | Question::Descend(target)) = question else {
-            return Answer::No;
+            return false;
         };
         let name = target.path.file_name().unwrap().to_string_lossy();
         self.0.lock().unwrap().push(name.to_string());
-        match name.contains("keep") {
-            true => Answer::No,
-            false => Answer::Yes,
-        }
+        !name.contains("keep")
     }
 }
 

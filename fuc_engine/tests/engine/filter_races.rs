@@ -8,8 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fuc_engine::{
-    Answer, Ask, Backup, Candidate, CopyOp, Error, Filter, Observer, Question, Refusal, RemoveOp,
-    Verdict,
+    Ask, Backup, Candidate, CopyOp, Error, Filter, Observer, Question, Refusal, RemoveOp, Verdict,
 };
 use testkit::or_skip;
 use testkit::probe::Skip;
@@ -204,9 +203,9 @@ impl Observer for ExchangesWhenAsked<'_> {
         self.failures.failed(error);
     }
 
-    fn confirm(&self, _: Question<'_>) -> Answer {
+    fn confirm(&self, _: Question<'_>) -> bool {
         exchange(self.scratch.join("s/x"), self.scratch.join("other")).expect("both exist");
-        Answer::Yes
+        true
     }
 }
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use fuc_engine::{
-    Answer, Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Error, Filter,
-    Observer, Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
+    Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Error, Filter, Observer,
+    Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
 };
 use rustix::io::Errno;
 use testkit::or_skip;
@@ -129,7 +129,7 @@ impl Observer for Agrees {
         panic!("{error}");
     }
 
-    fn confirm(&self, question: Question<'_>) -> Answer {
+    fn confirm(&self, question: Question<'_>) -> bool {
         let (what, target) = match question {
             Question::Remove(target) => ("remove", target),
             Question::Descend(target) => ("descend", target),
@@ -137,7 +137,7 @@ impl Observer for Agrees {
         };
         let name = target.path.file_name().unwrap().to_str().unwrap();
         self.0.lock().unwrap().push(format!("{what} {name}"));
-        Answer::Yes
+        true
     }
 }
 

@@ -56,10 +56,7 @@ impl Failure {
 
 /// Returns the cause of a failure whose reason is `errno`.
 pub(crate) fn failed(operation: Operation, errno: Errno) -> Cause {
-    Cause::Failed(
-        operation,
-        fuc_engine::Errno::from_raw_os_error(errno.raw_os_error()),
-    )
+    Cause::Failed(operation, errno.raw_os_error())
 }
 
 /// The numbers of a summary: entries, bytes, failures.

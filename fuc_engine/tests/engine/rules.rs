@@ -4,14 +4,14 @@ use std::fs;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use fuc_engine::{Answer, Backup, CopyOp, Dest, Error, Observer, Question, Replace, Summary};
+use fuc_engine::{Backup, CopyOp, Dest, Error, Observer, Question, Replace, Summary};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{counts, paths, threads};
 
 /// Answers each question about a dest, and records the names.
 struct Person {
-    answer: Answer,
+    agrees: bool,
     asked: Mutex<Vec<String>>,
 }
 
@@ -20,7 +20,7 @@ impl Observer for Person {
         panic!("{error}");
     }
 
-    fn confirm(&self, question: Question<'_>) -> Answer {
+    fn confirm(&self, question: Question<'_>) -> bool {
         let Question::Overwrite {
             path,
             is_write_protected: false,
@@ -32,7 +32,7 @@ impl Observer for Person {
         let name = path.file_name().expect("a file has a name");
         let name = name.to_str().expect("names are UTF-8 here").to_owned();
         self.asked.lock().expect("no thread panicked").push(name);
-        self.answer
+        self.agrees
     }
 }
 
@@ -56,10 +56,10 @@ fn overlapping(files: usize) -> Scratch {
     scratch
 }
 
-fn asked(answer: Answer) -> (Summary, Vec<String>, Scratch) {
+fn asked(agrees: bool) -> (Summary, Vec<String>, Scratch) {
     let scratch = overlapping(30);
     let person = Person {
-        answer,
+        agrees,
         asked: Mutex::default(),
     };
     let options = CopyOp::new().with(|options| {
@@ -73,7 +73,7 @@ fn asked(answer: Answer) -> (Summary, Vec<String>, Scratch) {
 
 #[test]
 fn declined_dests_are_counted_and_are_no_failures() {
-    let (summary, asked, scratch) = asked(Answer::No);
+    let (summary, asked, scratch) = asked(false);
     assert_eq!((summary.declined, asked.len()), (30, 30));
     assert!(summary.is_complete());
     assert_eq!(text(&scratch, "d/7"), "old");
@@ -81,7 +81,7 @@ fn declined_dests_are_counted_and_are_no_failures() {
 
 #[test]
 fn agreed_dests_are_asked_about_in_the_order_of_the_listing() {
-    let (summary, asked, scratch) = asked(Answer::Yes);
+    let (summary, asked, scratch) = asked(true);
     assert_eq!(summary.declined, 0);
     let listed: Vec<_> = fs::read_dir(scratch.path().join("s"))
         .expect("it is there")

@@ -20,7 +20,6 @@ use super::times::{is_complete, is_older};
 use crate::copy::facts::{Facts, Symlinks};
 use crate::copy::options::{CopyOp, Replace};
 use crate::error::Refusal;
-use crate::observer::Answer;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Overwrite {
@@ -45,7 +44,7 @@ pub(crate) struct Questions<'a> {
     /// Do the two links lead to the same path?
     pub(crate) targets_are_equal: &'a dyn Fn() -> bool,
     /// Does the user agree?
-    pub(crate) ask: &'a dyn Fn() -> Answer,
+    pub(crate) ask: &'a dyn Fn() -> bool,
 }
 
 /// Decides whether `dest`, which gets this treatment, is replaced by a copy of `source`.
@@ -83,7 +82,7 @@ pub(crate) fn overwrite(
     if is_up_to_date {
         return Overwrite::Adopt;
     }
-    if rules.ask && (questions.ask)() == Answer::No {
+    if rules.ask && !(questions.ask)() {
         return Overwrite::Skip;
     }
     if sameness == Sameness::AlreadyThere {
@@ -329,20 +328,17 @@ mod tests {
         let mut options = replacing(Replace::All);
         options.rules.ask = true;
         let directory = Facts::example(FileType::Directory, 1);
-        for (answer, decision) in [
-            (Answer::No, Overwrite::Skip),
-            (
-                Answer::Yes,
-                Overwrite::Refuse(Refusal::DirectoryByNonDirectory),
-            ),
+        for (agrees, decision) in [
+            (false, Overwrite::Skip),
+            (true, Overwrite::Refuse(Refusal::DirectoryByNonDirectory)),
         ] {
             let questions = Questions {
-                ask: &|| answer,
+                ask: &|| agrees,
                 ..QUESTIONS
             };
             let (treatment, source) = (DestTreatment::WrittenTo, modified_at(1));
             let decided = overwrite(&options, treatment, &source, &directory, &questions);
-            assert_eq!(decided, decision, "{answer:?}");
+            assert_eq!(decided, decision, "{agrees}");
         }
     }
 

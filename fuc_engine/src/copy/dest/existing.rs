@@ -23,7 +23,7 @@ use crate::copy::options::Replace;
 use crate::copy::{attributes, collisions, look, mirror};
 use crate::error::Refusal;
 use crate::node::Side;
-use crate::observer::{Answer, Question};
+use crate::observer::Question;
 use crate::sync::lock;
 use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
 
@@ -133,7 +133,7 @@ pub(crate) fn check(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Res
     }
 }
 
-fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> Answer {
+fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> bool {
     let path = &ctx.path(entry, Side::Dest);
     let is_writable = sys::file_type(dest) == FileType::Symlink
         || ctx.policy.user == 0

@@ -3,6 +3,8 @@
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.
 
+use rustix::io::Errno;
+
 use super::tasks::CopyTask;
 use super::{EntryCopy, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
@@ -14,7 +16,7 @@ use crate::copy::make::Created;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
 use crate::copy::options::Replace;
-use crate::error::{Errno, Error, Operation, Refusal};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Mechanism};
 use crate::report::Counted;
@@ -225,8 +227,9 @@ impl EntryCopy<'_, '_, '_, '_> {
     ) -> Result<Option<FileId>, Failure> {
         let Self { run, entry, .. } = *self;
         if let Err(failure) = &filled {
-            let errno = failure.error.errno();
-            run.room.note_failure(entry, errno.map(Errno::kernel));
+            let errno = failure.error.raw_os_error();
+            run.room
+                .note_failure(entry, errno.map(Errno::from_raw_os_error));
         }
         match filled? {
             Filled::Complete {
