@@ -35,33 +35,19 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::sys::{self, At, Blocking, Inode, Stat, Storage, WriteBack};
 
-/// Opens a source that was listed as a regular file. Returns `None` if its type has changed.
+/// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
-pub(crate) fn open_listed(
+pub(crate) fn open_regular(
     ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
 ) -> Result<Option<OpenSource>, Failure> {
-    match open(ctx, entry, Blocking::OnlyForLease, scratch) {
+    match open(ctx, entry, entry.blocking(), scratch) {
         Ok(source) if source.is_regular() => Ok(Some(source)),
         // `O_NOFOLLOW` fails with ELOOP on a symbolic link, and a socket fails with ENXIO.
         Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
         Err(errno) => Err(diagnose::reading(ctx, entry, Operation::OpenSource, errno)),
     }
-}
-
-/// Opens a source that was just seen as a regular file.
-pub(crate) fn open_seen(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    scratch: &mut CopyScratch,
-) -> Result<OpenSource, Failure> {
-    let source = open(ctx, entry, entry.blocking(), scratch)
-        .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))?;
-    if !entry.is_operand() && !source.is_regular() {
-        return Err(ctx.source_refused(entry, Refusal::SourceReplaced));
-    }
-    Ok(source)
 }
 
 /// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked

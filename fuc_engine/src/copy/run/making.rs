@@ -6,16 +6,17 @@
 use rustix::io::Errno;
 
 use super::tasks::CopyTask;
-use super::{EntryCopy, verifying};
+use super::{EntryCopy, Processed, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::{Clear, RemovalEvent};
 use crate::copy::dest::{Naming, backup, open};
 use crate::copy::facts::{DestState, FileId};
-use crate::copy::make::Created;
+use crate::copy::look;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
-use crate::copy::options::Replace;
+use crate::copy::make::{self, Created};
+use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Mechanism};
@@ -39,10 +40,11 @@ impl EntryCopy<'_, '_, '_, '_> {
         &mut self,
         source: &Stat,
         make: impl FnOnce(&mut Self) -> Result<Option<FileId>, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         if !run.ctx.policy.has_other_names(entry, source) {
-            return make(self).map(drop);
+            make(self)?;
+            return Ok(Processed::Handled);
         }
         if let Some(home) = self.other_home(source) {
             return self.entrust(home);
@@ -55,21 +57,21 @@ impl EntryCopy<'_, '_, '_, '_> {
                 let first = written.and_then(|&written| self.find_copy(written));
                 // If the dest was another name of the source, a link to it would not be a link to a copy.
                 self.complete(id, first.filter(|first| first.itself.id != id));
-                made.map(drop)
+                made?;
             }
-            Claim::Waiting => Ok(()),
+            Claim::Waiting => {}
             Claim::OtherFile(_) => {
                 self.warn_of_other_file();
-                make(self).map(drop)
+                make(self)?;
             }
             Claim::LinkTo(first) => {
                 let scratch = &mut self.worker.scratch.own;
                 if hardlink::link(&run.ctx, entry, &first, None, scratch)? == Created::Yes {
                     self.copied(Counted::HardLink);
                 }
-                Ok(())
             }
         }
+        Ok(Processed::Handled)
     }
 
     /// Lets other names of the source link to the dest, which is as new as the source. If another name was copied before,
@@ -162,7 +164,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// The entry is an operand. Or another process has replaced the source since the rules were applied to the dest,
     /// or since another engine has found this one to be the home.
     #[cold]
-    pub(super) fn entrust(&mut self, home: u32) -> Result<(), Failure> {
+    pub(super) fn entrust(&mut self, home: u32) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         let Some(node) = entry.node else {
             return Err(run.ctx.refused(entry, Refusal::HomeNotReached));
@@ -174,7 +176,54 @@ impl EntryCopy<'_, '_, '_, '_> {
         }
         let listed = sys::Listed::new(entry.source_name, entry.kind);
         walk::entrust(node, listed, home, self.worker);
-        Ok(())
+        Ok(Processed::Handled)
+    }
+
+    /// Copies a symbolic link. Looks at it only if it may have other names and `source` was not seen.
+    pub(super) fn copy_symlink(&mut self, source: Option<&Stat>) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let ctx = &run.ctx;
+        let mut processed = Processed::Handled;
+        let mut make = |copy: &mut Self| {
+            match make::copy_symlink(ctx, entry)? {
+                Created::Yes => copy.copied(Counted::Symlink),
+                Created::AlreadyThere => processed = Processed::NotCopied,
+            }
+            Ok(None)
+        };
+        if !ctx.policy.options.preserve.links {
+            make(self)?;
+            return Ok(processed);
+        }
+        let source = source.map_or_else(|| look::at_source(entry), |source| Ok(*source));
+        let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+        self.make_or_link(&source, make)?;
+        Ok(processed)
+    }
+
+    /// Makes a link instead of a copy.
+    pub(super) fn make_link(&mut self, kind: LinkKind) -> Result<Processed, Failure> {
+        let counted = match kind {
+            LinkKind::Hard => Counted::HardLink,
+            LinkKind::Symbolic => Counted::Symlink,
+        };
+        Ok(match make::make_link(&self.run.ctx, self.entry, kind)? {
+            Created::Yes => {
+                self.copied(counted);
+                Processed::Handled
+            }
+            Created::AlreadyThere => Processed::NotCopied,
+        })
+    }
+
+    /// Makes a copy of a FIFO, socket or device.
+    pub(super) fn copy_special(&mut self, source: &Stat) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        self.make_or_link(source, |copy| {
+            make::copy_special(&run.ctx, entry, source)?;
+            copy.copied(Counted::Other);
+            Ok(None)
+        })
     }
 
     /// Opens the dest and copies the content. Returns the file that was written, if further names of its source may link

@@ -1,19 +1,17 @@
 //! The stages of one entry, or of one operand that is not a directory.
 //!
 //! ```text
-//! listed                     makes links and symbolic links without a look; or calls
-//!   by_rules                 looks; queues a directory or a large file, or calls
-//!     decide                 applies the rules; renames or unlinks the dest
-//!       make_known           calls make for all but regular files of a directory
-//!         make_listed_file   opens a regular file without looking; if its type has changed:
-//!           look_and_make    looks; queues a directory, or calls
-//!             make           copies by the type just seen, or makes a link instead
+//! listed                  makes links and symbolic links without a look; or calls
+//!   look_and_copy         looks; queues a directory or a large file, or calls
+//!     decide              applies the rules; keeps the dest, or renames or unlinks it; calls
+//!       make              makes a copy by the type just seen, or a link instead
+//!         make_file       opens a regular file without looking; if its type has changed, looks and calls make
+//!           copy_opened   copies the content, or queues that
 //! ```
 //!
-//! Each entry begins with the first stage that it needs: `make_listed_file` if it is a plain regular file, `decide` if it
-//! is an operand with rules, `look_and_make` or `by_rules` if it has waited, and `listed` otherwise. Files are filled by
-//! [`making`]. If several engines share the run, `decide` and `making` give an entry with several names to
-//! its home.
+//! Each entry begins with the first stage that it needs: `make_file` if it is a plain regular file, `decide` or `make` if
+//! it is an operand, `look_and_copy` if it has waited, and `listed` otherwise. [`making`] fills files and makes the other
+//! kinds of copies. If several engines share the run, `decide` and `making` give an entry with several names to its home.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +28,7 @@ use crate::copy::dest::{Naming, backup};
 use crate::copy::facts::{DestState, Entry, Symlinks};
 use crate::copy::large::TASK_FROM;
 use crate::copy::look;
-use crate::copy::make::{self, Created, file};
+use crate::copy::make::{self, file};
 use crate::copy::mirror;
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Operation, Refusal};
@@ -45,31 +43,35 @@ impl EntryCopy<'_, '_, '_, '_> {
     pub(super) fn listed(&mut self, kind: FileType) -> Result<Processed, Failure> {
         let options = self.run.ctx.policy.options;
         let made = match (kind, options.as_links) {
-            _ if !options.rules.are_plain() => return self.by_rules(),
+            _ if !options.rules.are_plain() => return self.look_and_copy(),
             (FileType::RegularFile, Some(kind))
                 // A symbolic link can be made to a directory, too.
-                if kind == LinkKind::Hard || !self.is_listed_by_server() =>
+                if kind == LinkKind::Hard || !is_listed_by_server(self) =>
             {
-                self.link(kind)
+                self.make_link(kind)
             }
             (FileType::Symlink, None) if self.entry.symlinks == Symlinks::NoFollow => {
-                self.symlink(None)
+                self.copy_symlink(None)
             }
-            _ => return self.look_and_make(),
+            _ => return self.look_and_copy(),
         };
         made.or_else(|failure| match look::at_source(self.entry) {
             // The filesystem has listed the wrong type, or another process has replaced the source.
-            Ok(source) if sys::file_type(&source) != kind => self.look_and_make(),
+            Ok(source) if sys::file_type(&source) != kind => self.look_and_copy(),
             _ => Err(failure),
         })
     }
 
-    /// Looks at the source, applies the rules about its dest, and copies it.
-    pub(super) fn by_rules(&mut self) -> Result<Processed, Failure> {
+    /// Looks at the source, applies the rules about its dest unless that was done before, and copies it.
+    pub(super) fn look_and_copy(&mut self) -> Result<Processed, Failure> {
         let source = match self.look()? {
             ControlFlow::Continue(source) => source,
             ControlFlow::Break(processed) => return Ok(processed),
         };
+        let is_undecided = matches!(self.entry.dest_state, DestState::Unchecked);
+        if !is_undecided || !self.run.ctx.has_rules(self.entry) {
+            return self.make(&source);
+        }
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
         match large::try_lend(self, &source) {
             true => Ok(large::queue(self, &source, None)),
@@ -118,8 +120,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         let Self { run, entry, .. } = *self;
         let ctx = &run.ctx;
         if let Some(home) = self.other_home(source) {
-            self.entrust(home)?;
-            return Ok(Processed::Handled);
+            return self.entrust(home);
         }
         let found = match existing::decide(ctx, entry, source)? {
             ControlFlow::Continue(found) => found,
@@ -137,7 +138,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             ..*entry
         };
         let worker = &mut *self.worker;
-        let made = EntryCopy { run, entry, worker }.make_known(source);
+        let made = EntryCopy { run, entry, worker }.make(source);
         made.or_else(|failure| {
             // Nothing was changed, so the caller can try again.
             if failure.stage == Stage::AtDanglingDest
@@ -184,53 +185,27 @@ impl EntryCopy<'_, '_, '_, '_> {
         Ok(Processed::NotCopied)
     }
 
-    /// Copies a source whose type is known but may have changed.
-    pub(super) fn make_known(&mut self, source: &Stat) -> Result<Processed, Failure> {
-        let makes_copies = self.run.ctx.policy.options.as_links.is_none();
-        let is_file = sys::is_regular(source);
-        if is_file && makes_copies && !self.entry.is_operand() {
-            self.make_listed_file()
-        } else {
-            self.make(source)
-        }
-    }
-
-    /// Looks at the source and copies it. The rules about its dest were applied before.
-    pub(super) fn look_and_make(&mut self) -> Result<Processed, Failure> {
-        match self.look()? {
-            ControlFlow::Continue(source) => self.make(&source),
-            ControlFlow::Break(processed) => Ok(processed),
-        }
-    }
-
-    /// Copies a source that was just looked at.
-    fn make(&mut self, source: &Stat) -> Result<Processed, Failure> {
+    /// Copies a source that was looked at.
+    pub(super) fn make(&mut self, source: &Stat) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
         if let Some(kind) = ctx.policy.options.as_links {
-            return self.link(kind);
+            return self.make_link(kind);
         }
-        let opened = match sys::file_type(source) {
-            FileType::Symlink => return self.symlink(Some(source)),
-            FileType::RegularFile => file::open_seen(ctx, entry, scratch)?,
+        match sys::file_type(source) {
+            FileType::RegularFile => self.make_file(),
+            FileType::Symlink => self.copy_symlink(Some(source)),
             _ if ctx.policy.reads_special_content() => {
-                file::open_special(ctx, entry, source, scratch)?
+                let opened = file::open_special(ctx, entry, source, scratch)?;
+                self.copy_opened(opened)
             }
-            _ => {
-                self.make_or_link(source, |copy| {
-                    make::copy_special(ctx, entry, source)?;
-                    copy.copied(Counted::Other);
-                    Ok(None)
-                })?;
-                return Ok(Processed::Handled);
-            }
-        };
-        self.opened_file(opened)
+            _ => self.copy_special(source),
+        }
     }
 
-    /// Copies a source that was listed as a regular file. Looks at it only if its type has changed.
+    /// Copies a source that was listed or seen as a regular file. Looks at it only if its type has changed.
     #[inline(always)]
-    pub(super) fn make_listed_file(&mut self) -> Result<Processed, Failure> {
+    pub(super) fn make_file(&mut self) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
         if scratch.expects_empty
@@ -243,54 +218,23 @@ impl EntryCopy<'_, '_, '_, '_> {
             ctx.emit_copied(entry, Some(CopyMethod::default()));
             return Ok(Processed::Handled);
         }
-        match file::open_listed(ctx, entry, scratch)? {
-            Some(source) => self.opened_file(source),
-            None => self.look_and_make(),
+        if let Some(source) = file::open_regular(ctx, entry, scratch)? {
+            return self.copy_opened(source);
         }
-    }
-
-    /// Copies a symbolic link. Looks at it only if it may have other names and `source` was not seen.
-    fn symlink(&mut self, source: Option<&Stat>) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let ctx = &run.ctx;
-        let mut processed = Processed::Handled;
-        let mut make = |copy: &mut Self| {
-            match make::copy_symlink(ctx, entry)? {
-                Created::Yes => copy.copied(Counted::Symlink),
-                Created::AlreadyThere => processed = Processed::NotCopied,
+        match self.look()? {
+            ControlFlow::Continue(source) if sys::is_regular(&source) => {
+                Err(run.ctx.source_refused(entry, Refusal::SourceReplaced))
             }
-            Ok(None)
-        };
-        if !ctx.policy.options.preserve.links {
-            make(self)?;
-            return Ok(processed);
+            ControlFlow::Continue(source) => self.make(&source),
+            ControlFlow::Break(processed) => Ok(processed),
         }
-        let source = source.map_or_else(|| look::at_source(entry), |source| Ok(*source));
-        let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
-        self.make_or_link(&source, make)?;
-        Ok(processed)
-    }
-
-    /// Makes a link instead of a copy.
-    fn link(&mut self, kind: LinkKind) -> Result<Processed, Failure> {
-        let counted = match kind {
-            LinkKind::Hard => Counted::HardLink,
-            LinkKind::Symbolic => Counted::Symlink,
-        };
-        Ok(match make::make_link(&self.run.ctx, self.entry, kind)? {
-            Created::Yes => {
-                self.copied(counted);
-                Processed::Handled
-            }
-            Created::AlreadyThere => Processed::NotCopied,
-        })
     }
 
     /// Copies the content of a source that is open, or queues that as a task.
     // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
     // data. The guard's case `cpz-files-with-data` counts them.
     #[inline(always)]
-    fn opened_file(&mut self, source: OpenSource) -> Result<Processed, Failure> {
+    fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
         self.worker.scratch.own.expects_empty = source.is_known_empty();
         if self
             .run
@@ -299,13 +243,12 @@ impl EntryCopy<'_, '_, '_, '_> {
             .has_other_names(self.entry, &source.stat)
         {
             let stat = source.stat;
-            self.make_or_link(&stat, |copy| {
+            return self.make_or_link(&stat, |copy| {
                 if gets_own_task(&source) {
                     large::check_room(copy.run, copy.entry, &stat)?;
                 }
                 copy.fill(&source, Naming::WhenComplete)
-            })?;
-            return Ok(Processed::Handled);
+            });
         }
         if !gets_own_task(&source) {
             self.fill(&source, Naming::WhenComplete)?;
@@ -317,16 +260,17 @@ impl EntryCopy<'_, '_, '_, '_> {
             false => large::copy_content(self, source),
         }
     }
+}
 
-    /// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
-    fn is_listed_by_server(&mut self) -> bool {
-        let dir = self.entry.node.map(|node| node.dir.slot(Side::Source));
-        dir.and_then(DirSlot::identity).is_none_or(|directory| {
-            let device = sys::device_of(directory.file());
-            let scratch = &mut self.worker.scratch.own;
-            scratch.storage(device, self.entry.source_dir) == Storage::Server
-        })
-    }
+/// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
+fn is_listed_by_server(copy: &mut EntryCopy<'_, '_, '_, '_>) -> bool {
+    let EntryCopy { entry, worker, .. } = copy;
+    let dir = entry.node.map(|node| node.dir.slot(Side::Source));
+    dir.and_then(DirSlot::identity).is_none_or(|directory| {
+        let device = sys::device_of(directory.file());
+        let scratch = &mut worker.scratch.own;
+        scratch.storage(device, entry.source_dir) == Storage::Server
+    })
 }
 
 fn gets_own_task(source: &OpenSource) -> bool {

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::dest::backup;
-use crate::copy::facts::{CopyDir, DestState, Entry, FileId, StoredEntry};
+use crate::copy::facts::{CopyDir, Entry, FileId, StoredEntry};
 use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
@@ -176,7 +176,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Proc
         copy.decide(source)?
     } else {
         run.used.check_dest(ctx, entry, source)?;
-        copy.make_known(source)?
+        copy.make(source)?
     };
     if processed == Processed::Handled {
         run.used.note(ctx, entry.operand, None);
@@ -187,13 +187,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Proc
 /// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
 /// no copy to link to.
 pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    resume(waiter, worker, |copy| {
-        let was_left = matches!(copy.entry.dest_state, DestState::Unchecked);
-        match was_left && copy.run.ctx.has_rules(copy.entry) {
-            true => copy.by_rules().map(drop),
-            false => copy.look_and_make().map(drop),
-        }
-    });
+    resume(waiter, worker, |copy| copy.look_and_copy().map(drop));
 }
 
 /// Returns the type of a source below an operand that was listed as a directory, if it is not a directory. The filesystem

@@ -171,7 +171,7 @@ impl Visitor for CopyRun<'_> {
             worker,
         };
         let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
-            copy.make_listed_file()
+            copy.make_file()
         } else {
             copy.listed(listed.kind())
         };
