@@ -37,6 +37,10 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
     let kind = looked_at.as_ref().map_or(FileType::Unknown, sys::file_type);
     match (directory::try_remove(context, name, kind), looked_at) {
         (Ok(removed), _) => Some(removed),
+        // Two calls agree, so the name need not be looked at again.
+        (Err(Errno::NOENT), Err(Errno::NOENT)) if context.options.ignore_missing => {
+            Some(Entered::Left)
+        }
         // On a read-only filesystem the kernel returns EROFS even for a missing name.
         (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => left(errno),
     }
