@@ -539,6 +539,9 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Recipient::New(number) = recipient else {
             return;
         };
+        if number == MAIN + 1 {
+            sys::enlarge_descriptor_table();
+        }
         let (job, shared, scope) = (self.job, self.shared, self.scope);
         let table = InheritedTable::of_this_thread();
         let processor = StarterProcessor::of_this_thread();

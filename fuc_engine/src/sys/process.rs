@@ -1,10 +1,11 @@
 //! Facts about this process, none of which the engine changes.
 
 use std::mem::MaybeUninit;
+use std::os::fd::RawFd;
 use std::time::Duration;
 
 use rustix::fs::Mode;
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{
@@ -116,6 +117,18 @@ pub(crate) fn descriptor_limit() -> usize {
     limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     })
+}
+
+/// Enlarges the descriptor table of this process, as far as its limit permits. To be called before it has two threads.
+///
+/// Whenever the kernel enlarges a table that several threads share, it waits for all processors: 15 to 20 ms for the
+/// descriptor 256, and again for 512, 1024 and 2048. Without this call, removing a chain of 900 directories takes 40 ms
+/// instead of 4 (tmpfs, 2 cores).
+pub(crate) fn enlarge_descriptor_table() {
+    const DESCRIPTORS: usize = 4096;
+    let last = descriptor_limit().min(DESCRIPTORS).saturating_sub(1);
+    // Fails if stderr is closed. Then the table grows when it must.
+    let _ = fcntl_dupfd_cloexec(rustix::stdio::stderr(), last as RawFd);
 }
 
 /// Returns how many bytes of address space this process may use.
