@@ -173,7 +173,11 @@ impl Case {
     /// Returns the arguments of both commands, with `$PWD` in place of the path of the tree.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         let words = self.words.iter().flat_map(|word| word.split(' '));
-        let working = format!("{PWD}/{WORKING}");
+        let working = match self.words.iter().any(|word| word.contains("--pa")) {
+            // With `--parents`, the path of the tree would be a part of the dest, and each command has a tree of its own.
+            true => ".".to_owned(),
+            false => format!("{PWD}/{WORKING}"),
+        };
         words
             .map(|word| self.named(&word.replace(PWD, &working)))
             .collect()
