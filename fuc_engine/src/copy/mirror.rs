@@ -1,4 +1,4 @@
-//! Deletes from dests what their sources do not have, for [`Deletion`](super::options::Deletion).
+//! Deletes from dests what their sources do not have, for [`Deletion`].
 //!
 //! A dest directory is looked through when everything in it was copied. Each name there is looked up in the open source
 //! directory, so no list of names is kept. What cannot be looked up stays.

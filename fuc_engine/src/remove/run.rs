@@ -43,7 +43,7 @@ pub(super) enum RemoveTask {
     Waiting(Vec<Waiting>),
 }
 
-/// One run of a [`RemoveOp`](super::RemoveOp), or of a part of its operands.
+/// One run of a [`RemoveOp`], or of a part of its operands.
 pub(super) struct Removal<'a> {
     context: RemoveContext<'a>,
     settings: Settings,

@@ -77,7 +77,7 @@ pub(crate) trait Visitor: Sharer {
 
     fn settings(&self) -> &Settings;
 
-    /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning`].
+    /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning()`].
     fn tuning(&self) -> Tuning {
         Tuning::ALONE
     }

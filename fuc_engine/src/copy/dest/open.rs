@@ -2,7 +2,7 @@
 //!
 //! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is truncated
 //! before it is known that the file that was opened is not the source: only this check, and that of
-//! [`alias`], protect the source of `cp f f`, whatever alias names it.
+//! [`super::alias`], protect the source of `cp f f`, whatever alias names it.
 
 use std::os::fd::AsFd;
 

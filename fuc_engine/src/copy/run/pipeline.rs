@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Each entry begins with the first stage that it needs: `make_file` if it is a plain regular file, `decide` or `make` if
-//! it is an operand, `look_and_copy` if it has waited, and `listed` otherwise. [`making`] fills files and makes the other
+//! it is an operand, `look_and_copy` if it has waited, and `listed` otherwise. [`super::making`] fills files and makes the other
 //! kinds of copies. If several engines share the run, `decide` and `making` give an entry with several names to its home.
 
 use std::ops::ControlFlow;
