@@ -1,7 +1,7 @@
 //! The flags of cpz, one row each, in the order in which cp lists them for an ambiguous prefix.
 
 use fuc_cli::common::{self, CommonFlag};
-use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
+use fuc_cli::flags::{Accepts, Flag, OperandHelp, Table, words};
 
 use crate::words::{ATTRIBUTES, CONTROL, REFLINK, SPARSE, UPDATE};
 
@@ -67,7 +67,7 @@ pub const TABLE: Table<Id> = Table {
         "[OPTION]... -t DIRECTORY SOURCE...",
     ],
     about: "Copy SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
-    operands: Operands {
+    operands: OperandHelp {
         name: "PATH",
         help: "each SOURCE, then DEST or DIRECTORY, unless -t names the DIRECTORY",
     },

@@ -4,7 +4,6 @@ use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use fuc_cli::command::Context;
 use fuc_cli::common::CommonOptions;
 use fuc_cli::console::Console;
 use fuc_cli::flags::{Occurrence, UsageError, choose, choose_or, number};
@@ -177,10 +176,14 @@ impl Options {
 ///
 /// # Errors
 /// If a value is invalid, or if several target directories are given.
-pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Options, UsageError> {
-    let mut options = Options::new(context.personality);
+pub fn resolve(
+    matched: &[Occurrence<Id>],
+    personality: Personality,
+    console: &Console,
+) -> Result<Options, UsageError> {
+    let mut options = Options::new(personality);
     let mut dereference = None;
-    let charset = context.console.charset();
+    let charset = console.charset();
     for flag in matched {
         let value = || {
             let value = flag.value.as_deref();
@@ -202,9 +205,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
             Id::PreserveDefault => options.preserve.preserve_default(),
             Id::Preserve => options.preserve.preserve(flag.value.as_deref(), charset)?,
             Id::NoPreserve => options.preserve.discard(value(), charset)?,
-            Id::Context => options
-                .preserve
-                .set_context(flag.value.as_ref(), context.console),
+            Id::Context => options.preserve.set_context(flag.value.as_ref(), console),
             Id::Force => options.engine.force = true,
             Id::Fsync => options.engine.durable = true,
             Id::Interactive => options.rules.clobber = Clobber::Ask,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use fuc_cli::console::Console;
 use fuc_cli::exclude::{ExcludeFilter, taken_operands};
 use fuc_cli::flags::UsageError;
-use fuc_cli::name_list::Names;
+use fuc_cli::name_list::PackedNames;
 use fuc_cli::progress::Watch;
 use fuc_cli::tool::Tool;
 use fuc_engine::Dest;
@@ -23,7 +23,7 @@ pub struct Request {
     /// The entries that are left alone, if there are any.
     pub filter: Option<ExcludeFilter>,
     /// The paths to copy.
-    pub sources: Names,
+    pub sources: PackedNames,
     /// The number of names in a list that could not be read. Each has been reported.
     pub unread_names: u64,
     /// The place that the copies go to.

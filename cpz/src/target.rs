@@ -125,8 +125,7 @@ fn into(what: &str, path: &Path, console: &Console) -> Result<Dest, UsageError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fuc_cli::command::Context;
-    use fuc_cli::flags::{Order, Scan};
+    use fuc_cli::flags::{ArgOrder, Scan};
     use fuc_cli::invocation::Personality;
     use fuc_cli::locale::Charset;
     use fuc_cli::reporter::Verbosity;
@@ -146,13 +145,9 @@ mod tests {
             .map(|argument| argument.replace('@', &base));
         let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
         let personality = Personality::Strict;
-        let mut scan = Scan::of(&crate::flags::TABLE, &arguments, personality, Order::Any);
+        let mut scan = Scan::of(&crate::flags::TABLE, &arguments, personality, ArgOrder::Any);
         let console = &Console::new(b"cpz".to_vec(), Charset::Ascii);
-        let context = Context {
-            personality,
-            console,
-        };
-        let options = crate::options::resolve(&scan.matched, context).unwrap();
+        let options = crate::options::resolve(&scan.matched, personality, console).unwrap();
         assert_eq!(options.common.verbosity, Verbosity::Quiet);
 
         let bare = |path: PathBuf| path.display().to_string().replace(&base, "@").into();

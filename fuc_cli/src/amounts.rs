@@ -24,13 +24,13 @@ impl fmt::Display for Count {
 }
 
 /// A number with its noun: the second part if the number is 1, otherwise the third.
-pub(crate) struct Counted(
+pub(crate) struct Quantity(
     pub(crate) u64,
     pub(crate) &'static str,
     pub(crate) &'static str,
 );
 
-impl fmt::Display for Counted {
+impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let &Self(count, one, several) = self;
         write!(
@@ -43,8 +43,8 @@ impl fmt::Display for Counted {
 }
 
 /// Returns a number of entries with its noun.
-pub(crate) fn entries(count: u64) -> Counted {
-    Counted(count, "entry", "entries")
+pub(crate) fn entries(count: u64) -> Quantity {
+    Quantity(count, "entry", "entries")
 }
 
 /// A number of bytes in the largest unit of which there is at least one.

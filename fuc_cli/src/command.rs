@@ -19,8 +19,8 @@ use std::process::ExitCode;
 
 use crate::common::CommonOptions;
 use crate::config::Config;
-use crate::console::{Console, Written};
-use crate::flags::{Advice, Occurrence, Order, Scan, Stop, Table, UsageError};
+use crate::console::Console;
+use crate::flags::{Advice, ArgOrder, Occurrence, Scan, Stop, Table, UsageError};
 use crate::invocation::{Invocation, Personality};
 use crate::outcome::Outcome;
 use crate::preload;
@@ -44,21 +44,15 @@ pub struct Command<I: 'static, O> {
     /// The flag that leaves out the file of the user's own default options.
     pub no_config: I,
     /// Turns the flags, in order, into options. It makes no system call; `execute` does.
-    pub resolve: fn(&[Occurrence<I>], Context<'_>) -> Result<O, UsageError>,
+    pub resolve: Resolve<I, O>,
     /// Returns the options that all commands have.
     pub common: fn(&O) -> &CommonOptions,
     /// Does the work on the operands.
     pub execute: fn(O, Vec<OsString>, &Console) -> Result<Outcome, UsageError>,
 }
 
-/// The circumstances that options depend on besides the flags.
-#[derive(Clone, Copy, Debug)]
-pub struct Context<'a> {
-    /// The personality by which defaults differ.
-    pub personality: Personality,
-    /// The console, for warnings and for the quotes in usage errors.
-    pub console: &'a Console,
-}
+/// Resolves flags. Defaults differ by the personality. The console is for warnings, and for the quotes in usage errors.
+pub type Resolve<I, O> = fn(&[Occurrence<I>], Personality, &Console) -> Result<O, UsageError>;
 
 impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process; returns its exit status, 0 or 1.
@@ -95,12 +89,12 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             console.error(line);
         }
         console.write_advice();
-        let written = console.finish();
+        let is_written = console.finish();
         if let Some(signal) = sys::received_signal() {
             sys::end_by(signal);
         }
-        match (outcome, written) {
-            (Outcome::Complete, Written::All) => ExitCode::SUCCESS,
+        match (outcome, is_written) {
+            (Outcome::Complete, true) => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         }
     }
@@ -111,19 +105,16 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         console: &Console,
     ) -> Result<Outcome, UsageError> {
         let personality = invocation.personality;
-        let order = Order::from_environment();
+        let order = ArgOrder::from_environment();
         let mut scan = Scan::of(&self.table, &invocation.arguments, personality, order);
-        let context = Context {
-            personality,
-            console,
-        };
+        let resolve = |flags: &[_]| (self.resolve)(flags, personality, console);
         let mut own_options = 0;
         let config = Config(self.tool.choose("RMZ_CONFIG", "CPZ_CONFIG"));
         let skips_config = scan.matched.iter().any(|flag| flag.id == self.no_config);
         if scan.stop.is_none() && personality == Personality::Extended && !skips_config {
             // Reads the files of patterns, too, so that an error can name the line.
             let check = |flag: &Occurrence<I>| {
-                let options = (self.resolve)(std::slice::from_ref(flag), context)?;
+                let options = resolve(std::slice::from_ref(flag))?;
                 (self.common)(&options).exclusions.filter(console).map(drop)
             };
             let own = config.read(&self.table, console, check)?;
@@ -131,9 +122,8 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
             // Later flags win, and those of the command line come later.
             scan.matched.splice(..0, own);
         }
-        let options = (self.resolve)(&scan.matched, context).map_err(|error| {
-            let is_of_file =
-                own_options > 0 && (self.resolve)(&scan.matched[own_options..], context).is_ok();
+        let options = resolve(&scan.matched).map_err(|error| {
+            let is_of_file = own_options > 0 && resolve(&scan.matched[own_options..]).is_ok();
             match is_of_file {
                 true => config.blame(error),
                 false => error,

@@ -26,16 +26,6 @@ use crate::quote;
 use crate::stdout_buffer::StdoutBuffer;
 use crate::streams::stderr;
 
-/// The result of all output and input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "lost output makes the exit status 1"]
-pub enum Written {
-    /// All output reached its destination, and all answers could be read.
-    All,
-    /// Output or an answer was lost; the console has reported it.
-    NotAll,
-}
-
 /// Draws a line at the bottom of a terminal, such as one that shows progress, in place of an earlier drawing. Records where
 /// the cursor is then.
 ///
@@ -215,26 +205,25 @@ impl Console {
         true
     }
 
-    /// Flushes stdout, and reports output and answers that were lost.
-    pub fn finish(&self) -> Written {
+    /// Flushes stdout, and reports output and answers that were lost. Returns `true` if all output reached its destination,
+    /// and all answers could be read.
+    #[must_use = "lost output makes the exit status 1"]
+    pub fn finish(&self) -> bool {
         let (input_failure, output_failure) = {
             let mut streams = self.streams();
             streams.clear_status_line();
             if streams.relay.is_some() {
                 streams.flush_stdout();
-                return Written::All;
+                return true;
             }
             (streams.answers.take_failure(), streams.stdout.finish())
         };
-        let mut written = Written::All;
+        let mut is_complete = true;
         for line in input_failure.into_iter().chain(output_failure) {
             self.error(line);
-            written = Written::NotAll;
+            is_complete = false;
         }
-        if self.streams().lost_stderr {
-            written = Written::NotAll;
-        }
-        written
+        is_complete && !self.streams().lost_stderr
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
@@ -332,7 +321,7 @@ mod tests {
         console.print(&[b"b\n"]);
         console.error("c");
         console.print(&[b"d\n"]);
-        assert_eq!(console.finish(), Written::All);
+        assert!(console.finish());
         let expected = [
             Output::Lines(b"a\nb\n".to_vec()),
             Output::Diagnostics(b"rmz: c\n".to_vec()),

@@ -88,7 +88,7 @@ impl Exclusions {
         if self.sources.is_empty() && !self.reads_gitignore {
             return Ok(None);
         }
-        let mut shared = Shared {
+        let mut shared = FilterState {
             texts: Vec::new(),
             patterns: Vec::new(),
             working_directory: env::current_dir().unwrap_or_else(|_| PathBuf::from("/")),
@@ -110,24 +110,22 @@ impl Exclusions {
     }
 }
 
-/// The file that holds a pattern, as messages show it, and the line.
-type Place = (Arc<str>, usize);
-
 /// A pattern as the user wrote it.
 #[derive(Debug)]
 struct Text {
     text: OsString,
-    place: Option<Place>,
+    /// The file that holds the pattern, and the line, as messages show them.
+    location: Option<String>,
     /// The pattern with a slash, read as a path.
     misreading: Option<Misreading>,
 }
 
 /// Returns the error about a pattern that was `given` in this form.
-fn invalid(place: Option<&Place>, given: &OsStr, reason: &str, console: &Console) -> UsageError {
-    let place = place.map(|(file, line)| format!("{file}:{line}: "));
-    let place = place.unwrap_or_default();
+fn invalid(location: Option<&str>, given: &OsStr, reason: &str, console: &Console) -> UsageError {
+    let location = location.map(|location| format!("{location}: "));
+    let location = location.unwrap_or_default();
     let given = console.quoted(given);
-    UsageError::plain(format!("{place}invalid pattern {given}: {reason}"))
+    UsageError::plain(format!("{location}invalid pattern {given}: {reason}"))
 }
 
 fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -138,13 +136,14 @@ fn lines(content: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// A filter that leaves excluded entries alone. Clones share the list of files that could not be read.
 #[derive(Clone, Debug)]
 pub struct ExcludeFilter {
-    shared: Arc<Shared>,
+    shared: Arc<FilterState>,
     /// The `.gitignore` files above the entries, the nearest first.
     gitignore: Option<Arc<Gitignore>>,
 }
 
+/// The part of a filter that its clones share.
 #[derive(Debug)]
-struct Shared {
+struct FilterState {
     /// The patterns of the user, relative to the operand.
     patterns: Vec<Pattern>,
     /// The texts of these patterns.
@@ -157,7 +156,7 @@ struct Shared {
     unread: Mutex<BTreeMap<PathBuf, io::Error>>,
 }
 
-impl Shared {
+impl FilterState {
     /// Adds the value of `--exclude`.
     fn add_value(&mut self, given: &OsStr, console: &Console) -> Result<(), UsageError> {
         if pattern::has_alternatives(given.as_bytes()) {
@@ -177,12 +176,12 @@ impl Shared {
             let (file, reason) = (console.quoted(file), errno_text(&error));
             UsageError::plain(format!("error reading {file}: {reason}"))
         })?;
-        let file: Arc<str> = quote::if_needed(file, console.charset()).into();
+        let file = quote::if_needed(file, console.charset());
         for (index, line) in lines(&content).enumerate() {
             if let Some(pattern) = pattern::in_line(line) {
-                let place = Some((Arc::clone(&file), index + 1));
+                let location = Some(format!("{file}:{}", index + 1));
                 let pattern = OsStr::from_bytes(pattern);
-                self.add(pattern, place, pattern, console)?;
+                self.add(pattern, location, pattern, console)?;
             }
         }
         Ok(())
@@ -192,16 +191,16 @@ impl Shared {
     fn add(
         &mut self,
         text: &OsStr,
-        place: Option<Place>,
+        location: Option<String>,
         given: &OsStr,
         console: &Console,
     ) -> Result<(), UsageError> {
         let pattern = pattern::parse(text.as_bytes())
-            .map_err(|problem| invalid(place.as_ref(), given, problem, console))?;
+            .map_err(|problem| invalid(location.as_deref(), given, problem, console))?;
         self.patterns.push(pattern);
         self.texts.push(Text {
             text: text.to_owned(),
-            place,
+            location,
             misreading: Misreading::of(text, &self.working_directory),
         });
         Ok(())
@@ -278,7 +277,12 @@ pub fn is_taken(
         } else {
             continue;
         };
-        return Err(invalid(text.place.as_ref(), &text.text, &reason, console));
+        return Err(invalid(
+            text.location.as_deref(),
+            &text.text,
+            &reason,
+            console,
+        ));
     }
     Ok(!excludes_operand(filter, operand))
 }

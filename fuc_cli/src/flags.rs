@@ -13,7 +13,7 @@
 
 pub use choice::{choose, choose_or, number, words};
 pub(crate) use scan::read_config_line;
-pub use scan::{Occurrence, Order, Scan, Stop};
+pub use scan::{ArgOrder, Occurrence, Scan, Stop};
 pub use usage_error::{Advice, UsageError};
 #[cfg(feature = "test-support")]
 pub use word_check::assert_words_are_accepted;
@@ -65,15 +65,6 @@ pub enum Accepts {
     ListOf(&'static [&'static str]),
 }
 
-/// The tool that defined a flag.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// GNU's tool has the flag.
-    Gnu,
-    /// The flag is ours: the strict personality does not know it, and it is never abbreviated.
-    Extension,
-}
-
 /// The heading of the extensions.
 pub(crate) const EXTENSIONS: &str = "Extensions, which cannot be abbreviated";
 
@@ -102,7 +93,8 @@ pub struct Flag<I> {
     pub(crate) spelling_of: &'static str,
     pub(crate) value: Value,
     pub(crate) accepts: Accepts,
-    pub(crate) origin: Origin,
+    /// The flag is ours, not GNU's: the strict personality does not know it, and it is never abbreviated.
+    pub(crate) is_extension: bool,
     /// A prefix of the long name is refused.
     is_in_full: bool,
     /// `--help` leaves the flag out.
@@ -124,7 +116,7 @@ impl<I: Copy> Flag<I> {
     pub const fn extension(id: I, long: &'static str, help: &'static str) -> Self {
         let row = Self::row(Meaning::Sets(id), "", long, help);
         Self {
-            origin: Origin::Extension,
+            is_extension: true,
             ..row
         }
     }
@@ -231,7 +223,7 @@ impl<I: Copy> Flag<I> {
             spelling_of: long,
             value: Value::None,
             accepts: Accepts::Text,
-            origin: Origin::Gnu,
+            is_extension: false,
             is_in_full: false,
             is_hidden: false,
             is_not_in_config: false,
@@ -256,10 +248,7 @@ impl<I: Copy> Flag<I> {
 
     /// Returns `true` if a command of this personality has the flag.
     fn is_known_to(&self, personality: Personality) -> bool {
-        match self.origin {
-            Origin::Gnu => true,
-            Origin::Extension => personality == Personality::Extended,
-        }
+        !self.is_extension || personality == Personality::Extended
     }
 }
 
@@ -278,14 +267,14 @@ pub struct Table<I: 'static> {
     /// The text after the command's name in each line of usage.
     pub usage: &'static [&'static str],
     /// The operands, for completions and manual pages.
-    pub operands: Operands,
+    pub operands: OperandHelp,
     /// Lines of help below the flags.
     pub notes: &'static str,
 }
 
 /// Describes the operands of a command, all of which are paths.
 #[derive(Clone, Copy, Debug)]
-pub struct Operands {
+pub struct OperandHelp {
     /// The word that stands for an operand.
     pub name: &'static str,
     /// The purpose of the operands.

@@ -58,9 +58,9 @@ impl ListFile {
 
 /// Names in one block of memory, because a list may hold millions.
 #[derive(Clone, Debug, Default)]
-pub struct Names(Vec<u8>);
+pub struct PackedNames(Vec<u8>);
 
-impl Names {
+impl PackedNames {
     /// Returns the names in order.
     pub fn iter(&self) -> impl Iterator<Item = PathBuf> {
         let names = self.0.split_inclusive(|&byte| byte == 0);
@@ -68,7 +68,7 @@ impl Names {
     }
 }
 
-impl FromIterator<OsString> for Names {
+impl FromIterator<OsString> for PackedNames {
     fn from_iter<I: IntoIterator<Item = OsString>>(names: I) -> Self {
         let mut all = Vec::new();
         for name in names {
@@ -160,9 +160,9 @@ impl NameList<'_> {
     }
 
     /// Reports that the list, or its latest name, is bad.
-    fn complain(&mut self, place: &str, problem: &[u8]) {
+    fn complain(&mut self, location: &str, problem: &[u8]) {
         let file = quote::if_needed(&self.file.0, self.console.charset());
-        let message = [file.as_bytes(), place.as_bytes(), b": ", problem].concat();
+        let message = [file.as_bytes(), location.as_bytes(), b": ", problem].concat();
         self.console.error(message);
         self.failures += 1;
     }

@@ -135,7 +135,7 @@ pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
 
 /// The state that the line shares with the thread of the run and with the look-ahead.
 #[derive(Debug, Default)]
-struct Shared {
+struct LineState {
     /// Is `true` once the line was shown.
     is_shown: AtomicBool,
     /// The thread of the look-ahead.
@@ -165,7 +165,7 @@ impl Watch {
             return run();
         }
         let start = Instant::now();
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<LineState>::default();
         let summary = self.draw_during(console, run, look_ahead, start, &shared);
         // An interrupt has its own last line.
         if !summary.cancelled
@@ -194,7 +194,7 @@ impl Watch {
         run: impl FnOnce() -> Summary,
         look_ahead: Option<LookAhead<'_>>,
         start: Instant,
-        shared: &Arc<Shared>,
+        shared: &Arc<LineState>,
     ) -> Summary {
         let mut line = ProgressLine::new(self, console.charset(), start, Arc::clone(shared));
         console.set_status_line(Some(Box::new(move || line.redraw())));
@@ -234,7 +234,7 @@ impl Watch {
             };
             // If the thread cannot be started, the run goes on without drawing.
             let drawing = thread::Builder::new().spawn_scoped(scope, draw);
-            let _end = End {
+            let _end = EndDrawing {
                 console,
                 drawing: drawing.ok().map(|drawing| drawing.thread().clone()),
                 look_ahead: cancel,
@@ -277,13 +277,13 @@ fn lower_priority(thread: Pid) {
 }
 
 /// Ends the drawing and the look-ahead, even if the run panics.
-struct End<'a> {
+struct EndDrawing<'a> {
     console: &'a Console,
     drawing: Option<Thread>,
     look_ahead: Cancel,
 }
 
-impl Drop for End<'_> {
+impl Drop for EndDrawing<'_> {
     fn drop(&mut self) {
         self.look_ahead.cancel();
         self.console.set_status_line(None);

@@ -20,9 +20,9 @@ use std::os::unix::ffi::OsStrExt;
 use crate::locale::Charset;
 use crate::sys::is_printable;
 
-/// One step through a name.
+/// A part of a name that is shown or escaped as a whole.
 #[derive(Clone, Copy)]
-enum Piece {
+enum Symbol {
     /// A character that can be shown.
     Shown(char),
     /// A byte of a control character, of invalid UTF-8, or of a character that is not printable.
@@ -75,15 +75,15 @@ pub fn locale(text: impl AsRef<OsStr>, charset: Charset) -> String {
         Charset::Ascii => ('\'', '\''),
     };
     let mut quoted = String::from(open);
-    for piece in pieces(text.as_ref().as_bytes(), charset) {
-        match piece {
-            Piece::Shown(character) => {
+    for symbol in symbols(text.as_ref().as_bytes(), charset) {
+        match symbol {
+            Symbol::Shown(character) => {
                 if character == '\\' || character == close {
                     quoted.push('\\');
                 }
                 quoted.push(character);
             }
-            Piece::Escaped(byte) => push_escape(&mut quoted, byte),
+            Symbol::Escaped(byte) => push_escape(&mut quoted, byte),
         }
     }
     quoted.push(close);
@@ -92,10 +92,10 @@ pub fn locale(text: impl AsRef<OsStr>, charset: Charset) -> String {
 
 /// Returns the name as text if each character can be shown and, at its index, `is_plain`.
 fn shown(name: &[u8], charset: Charset, is_plain: impl Fn(usize, char) -> bool) -> Option<String> {
-    let pieces = pieces(name, charset).into_iter().enumerate();
-    pieces
-        .map(|(index, piece)| match piece {
-            Piece::Shown(character) if is_plain(index, character) => Some(character),
+    let symbols = symbols(name, charset).into_iter().enumerate();
+    symbols
+        .map(|(index, symbol)| match symbol {
+            Symbol::Shown(character) if is_plain(index, character) => Some(character),
             _ => None,
         })
         .collect()
@@ -105,17 +105,18 @@ fn single_quoted(name: &[u8], charset: Charset) -> String {
     // The state is inside '...' or inside $'...'; both end with the same character.
     let mut in_escapes = false;
     let mut quoted = String::from('\'');
-    for piece in pieces(name, charset) {
-        let was_in_escapes = std::mem::replace(&mut in_escapes, matches!(piece, Piece::Escaped(_)));
-        match (piece, was_in_escapes) {
-            (Piece::Shown('\''), _) => quoted.push_str(r"'\''"),
-            (Piece::Shown(character), was_in_escapes) => {
+    for symbol in symbols(name, charset) {
+        let was_in_escapes =
+            std::mem::replace(&mut in_escapes, matches!(symbol, Symbol::Escaped(_)));
+        match (symbol, was_in_escapes) {
+            (Symbol::Shown('\''), _) => quoted.push_str(r"'\''"),
+            (Symbol::Shown(character), was_in_escapes) => {
                 if was_in_escapes {
                     quoted.push_str("''");
                 }
                 quoted.push(character);
             }
-            (Piece::Escaped(byte), was_in_escapes) => {
+            (Symbol::Escaped(byte), was_in_escapes) => {
                 if !was_in_escapes {
                     quoted.push_str("'$'");
                 }
@@ -141,8 +142,8 @@ fn push_escape(quoted: &mut String, byte: u8) {
     quoted.extend(['\\', letter]);
 }
 
-fn pieces(name: &[u8], charset: Charset) -> Vec<Piece> {
-    let mut pieces = Vec::with_capacity(name.len());
+fn symbols(name: &[u8], charset: Charset) -> Vec<Symbol> {
+    let mut symbols = Vec::with_capacity(name.len());
     for chunk in name.utf8_chunks() {
         for character in chunk.valid().chars() {
             let is_shown = match character {
@@ -151,20 +152,20 @@ fn pieces(name: &[u8], charset: Charset) -> Vec<Piece> {
                 _ => charset == Charset::Utf8 && is_printable(character),
             };
             match is_shown {
-                true => pieces.push(Piece::Shown(character)),
+                true => symbols.push(Symbol::Shown(character)),
                 false => {
-                    pieces.extend(
+                    symbols.extend(
                         character
                             .encode_utf8(&mut [0; 4])
                             .bytes()
-                            .map(Piece::Escaped),
+                            .map(Symbol::Escaped),
                     );
                 }
             }
         }
-        pieces.extend(chunk.invalid().iter().copied().map(Piece::Escaped));
+        symbols.extend(chunk.invalid().iter().copied().map(Symbol::Escaped));
     }
-    pieces
+    symbols
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use fuc_engine::gnu::{CopyMethod, Kind, Mechanism};
 use fuc_engine::{Cause, Error, Operation, Question, Refusal, RemovalTarget, Summary};
 use rustix::io::Errno;
 
-use crate::amounts::{Bytes, Count, Counted, entries};
+use crate::amounts::{Bytes, Count, Quantity, entries};
 use crate::locale::Charset;
 use crate::quote;
 use crate::tool::Tool;
@@ -304,7 +304,7 @@ pub(crate) fn reason(cause: Cause) -> String {
 
 /// Returns the line about failures with one reason that were not written, without the command's name.
 pub(crate) fn repeated(failures: u64, reason: &str) -> String {
-    let more = Counted(failures, "more failure", "more failures");
+    let more = Quantity(failures, "more failure", "more failures");
     format!("{more}: {reason}")
 }
 
@@ -312,7 +312,7 @@ pub(crate) fn repeated(failures: u64, reason: &str) -> String {
 pub(crate) fn interrupted(tool: Tool, summary: &Summary) -> String {
     let mut line = format!("interrupted: {}", done(tool, summary));
     if summary.discarded > 0 {
-        let files = Counted(summary.discarded, "incomplete file", "incomplete files");
+        let files = Quantity(summary.discarded, "incomplete file", "incomplete files");
         line += &format!(", {files} removed");
     }
     if summary.failures > 0 {
@@ -340,8 +340,8 @@ pub(crate) fn failed(tool: Tool, summary: &Summary) -> String {
     format!("{}; {}", failures(summary), done(tool, summary))
 }
 
-fn failures(summary: &Summary) -> Counted {
-    Counted(summary.failures, "failure", "failures")
+fn failures(summary: &Summary) -> Quantity {
+    Quantity(summary.failures, "failure", "failures")
 }
 
 fn done(tool: Tool, summary: &Summary) -> String {

@@ -1,7 +1,7 @@
 //! The flags of rmz, one row each, in the order in which rm lists them for an ambiguous prefix.
 
 use fuc_cli::common::{self, CommonFlag};
-use fuc_cli::flags::{Accepts, Flag, Operands, Table, words};
+use fuc_cli::flags::{Accepts, Flag, OperandHelp, Table, words};
 
 use crate::words::{ALL, WHEN};
 
@@ -38,7 +38,7 @@ pub const TABLE: Table<Id> = Table {
     name: "rmz",
     usage: &["[OPTION]... [FILE]..."],
     about: "Remove each FILE.\n\n",
-    operands: Operands {
+    operands: OperandHelp {
         name: "FILE",
         help: "files and directories to remove",
     },

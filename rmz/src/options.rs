@@ -1,7 +1,7 @@
 //! The options that the flags of rmz resolve to.
 
-use fuc_cli::command::Context;
 use fuc_cli::common::CommonOptions;
+use fuc_cli::console::Console;
 use fuc_cli::exclude::Exclusions;
 use fuc_cli::flags::{Occurrence, UsageError, choose_or};
 use fuc_cli::invocation::Personality;
@@ -110,9 +110,13 @@ impl Options {
 ///
 /// # Errors
 /// If a value is invalid, or flags exclude each other.
-pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Options, UsageError> {
-    let charset = context.console.charset();
-    let mut options = Options::new(context.personality);
+pub fn resolve(
+    matched: &[Occurrence<Id>],
+    personality: Personality,
+    console: &Console,
+) -> Result<Options, UsageError> {
+    let charset = console.charset();
+    let mut options = Options::new(personality);
     for flag in matched {
         let value = flag.value.as_deref();
         match flag.id {
@@ -136,7 +140,7 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
                 // As in rm, no later flag reverts this.
                 Some(all) if all == ALL => options.engine.preserve_mount_points = true,
                 Some(other) => {
-                    let other = context.console.quoted(other);
+                    let other = console.quoted(other);
                     let message = format!("unrecognized --preserve-root argument: {other}");
                     return Err(UsageError::plain(message));
                 }
@@ -175,21 +179,16 @@ pub fn resolve(matched: &[Occurrence<Id>], context: Context<'_>) -> Result<Optio
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fuc_cli::console::Console;
-    use fuc_cli::flags::{Order, Scan};
+    use fuc_cli::flags::{ArgOrder, Scan};
     use fuc_cli::locale::Charset;
     use std::ffi::OsString;
 
     fn resolved(arguments: &[&str], personality: Personality) -> Result<Options, UsageError> {
         let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-        let scan = Scan::of(&crate::flags::TABLE, &arguments, personality, Order::Any);
+        let scan = Scan::of(&crate::flags::TABLE, &arguments, personality, ArgOrder::Any);
         assert_eq!(scan.stop, None);
         let console = &Console::new(b"rmz".to_vec(), Charset::Utf8);
-        let context = Context {
-            personality,
-            console,
-        };
-        resolve(&scan.matched, context)
+        resolve(&scan.matched, personality, console)
     }
 
     fn extended(arguments: &[&str]) -> Options {

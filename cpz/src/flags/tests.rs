@@ -5,9 +5,8 @@ mod manual;
 
 use super::TABLE;
 use crate::options;
-use fuc_cli::command::Context;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Order, Scan, Stop, assert_words_are_accepted};
+use fuc_cli::flags::{ArgOrder, Scan, Stop, assert_words_are_accepted};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
@@ -19,7 +18,7 @@ use testkit::probe::newest_gnu;
 
 /// Returns the error in these arguments, none of which is an operand. Returns an empty string if there is no error.
 fn ours(arguments: &[OsString]) -> String {
-    match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
+    match Scan::of(&TABLE, arguments, Personality::Strict, ArgOrder::Any).stop {
         Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
         Some(Stop::Help | Stop::Version) | None => String::new(),
     }
@@ -134,12 +133,9 @@ fn reports_the_same_errors_as_cp() {
 #[test]
 fn the_words_of_the_table_are_those_that_the_options_accept() {
     let console = &Console::new(b"cpz".to_vec(), Charset::Ascii);
-    let context = Context {
-        personality: Personality::Extended,
-        console,
-    };
+    let resolve = |flag| options::resolve(&[flag], Personality::Extended, console);
     assert_words_are_accepted(&TABLE, |flag| {
-        let resolved = options::resolve(&[flag], context);
+        let resolved = resolve(flag);
         resolved.is_ok_and(|mut options| options.finish(Charset::Ascii).is_ok())
     });
 }

@@ -1,6 +1,6 @@
 //! The text of `--help`, made from the table.
 
-use super::{EXTENSIONS, Flag, Origin, Table};
+use super::{EXTENSIONS, Flag, Table};
 use crate::invocation::Personality;
 
 /// The column at which the explanations begin.
@@ -19,20 +19,21 @@ impl<I: Copy> Table<I> {
             lead = "  or:  ";
         }
         text.extend_from_slice(self.about.as_bytes());
-        self.push_flags(&mut text, Origin::Gnu, personality);
+        let shown = self.flags.iter().filter(|flag| !flag.is_hidden);
+        let (extensions, flags_of_gnu): (Vec<_>, _) = shown.partition(|flag| flag.is_extension);
+        push_flags(&mut text, &flags_of_gnu, personality);
         if personality == Personality::Extended {
             text.extend_from_slice(format!("\n{EXTENSIONS}:\n").as_bytes());
-            self.push_flags(&mut text, Origin::Extension, personality);
+            push_flags(&mut text, &extensions, personality);
         }
         text.extend_from_slice(self.notes.as_bytes());
         text
     }
+}
 
-    fn push_flags(&self, text: &mut Vec<u8>, origin: Origin, personality: Personality) {
-        let shown = |flag: &&Flag<I>| flag.origin == origin && !flag.is_hidden;
-        for flag in self.flags.iter().filter(shown) {
-            text.extend_from_slice(entry(flag, personality).as_bytes());
-        }
+fn push_flags<I: Copy>(text: &mut Vec<u8>, flags: &[&Flag<I>], personality: Personality) {
+    for flag in flags {
+        text.extend_from_slice(entry(flag, personality).as_bytes());
     }
 }
 

@@ -19,20 +19,20 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use super::suggestion::suggest;
-use super::{Accepts, Flag, Meaning, Origin, Table, UsageError, Value};
+use super::{Accepts, Flag, Meaning, Table, UsageError, Value};
 use crate::invocation::Personality;
 use crate::streams::is_stdin;
 
 /// The places among the operands at which options may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ArgOrder {
     /// Options may stand anywhere.
     Any,
     /// Options stand before the first operand, because `POSIXLY_CORRECT` is set.
     OptionsFirst,
 }
 
-impl Order {
+impl ArgOrder {
     /// Returns the order that the environment asks for.
     #[must_use]
     pub fn from_environment() -> Self {
@@ -82,7 +82,7 @@ impl<I: Copy> Scan<I> {
         table: &Table<I>,
         arguments: &[OsString],
         personality: Personality,
-        order: Order,
+        order: ArgOrder,
     ) -> Self {
         let mut scanner = Scanner {
             table,
@@ -112,13 +112,10 @@ pub(crate) fn read_config_line<I: Copy>(
     flags.find(|flag| {
         let reads_stdin = matches!(flag.accepts, Accepts::File)
             && value.is_some_and(|value| is_stdin(OsStr::from_bytes(value)));
-        flag.long.as_bytes() == name
-            && flag.origin == Origin::Extension
-            && !flag.is_not_in_config
-            && !reads_stdin
+        flag.long.as_bytes() == name && flag.is_extension && !flag.is_not_in_config && !reads_stdin
     })?;
     let line = std::slice::from_ref(line);
-    let mut scan = Scan::of(table, line, Personality::Extended, Order::Any);
+    let mut scan = Scan::of(table, line, Personality::Extended, ArgOrder::Any);
     match scan.stop {
         Some(Stop::Error(error)) => Some(Err(error)),
         Some(Stop::Help | Stop::Version) | None => scan.matched.pop().map(Ok),
@@ -133,7 +130,7 @@ struct Scanner<'a, I: 'static> {
 }
 
 impl<I: Copy> Scanner<'_, I> {
-    fn run(&mut self, order: Order) -> Result<(), Stop> {
+    fn run(&mut self, order: ArgOrder) -> Result<(), Stop> {
         while let Some(argument) = self.rest.next() {
             match argument.as_bytes() {
                 b"--" => break,
@@ -141,7 +138,7 @@ impl<I: Copy> Scanner<'_, I> {
                 [b'-', letters @ ..] if !letters.is_empty() => self.read_bundle(letters)?,
                 _ => {
                     self.scan.operands.push(argument.clone());
-                    if order == Order::OptionsFirst {
+                    if order == ArgOrder::OptionsFirst {
                         break;
                     }
                 }
@@ -167,8 +164,7 @@ impl<I: Copy> Scanner<'_, I> {
             (Value::Optional(_), None) => match (self.rest.as_slice().first(), flag.accepts) {
                 // Otherwise a file with the name of a value would be an operand.
                 (Some(next), Accepts::OneOf(words))
-                    if flag.origin == Origin::Extension
-                        && words.iter().any(|word| next == word) =>
+                    if flag.is_extension && words.iter().any(|word| next == word) =>
                 {
                     return Err(UsageError::detached_value(flag.long, next).into());
                 }
@@ -193,7 +189,7 @@ impl<I: Copy> Scanner<'_, I> {
         let candidates = || {
             known
                 .clone()
-                .filter(|flag| flag.origin == Origin::Gnu && flag.long.as_bytes().starts_with(name))
+                .filter(|flag| !flag.is_extension && flag.long.as_bytes().starts_with(name))
         };
         let Some(first) = candidates().next() else {
             let suggestion = match self.personality {

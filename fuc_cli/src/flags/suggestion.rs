@@ -1,6 +1,6 @@
 //! A suggestion for an option that the command does not know.
 
-use super::{Flag, Origin};
+use super::Flag;
 use crate::invocation::Personality;
 
 /// The similarity from which a name is suggested. Equal names have 1, names of eight letters of which two are swapped
@@ -22,8 +22,7 @@ pub(super) fn suggest<I: Copy>(
         .iter()
         .filter(|flag| !flag.long.is_empty() && !flag.is_hidden)
         .filter(|flag| flag.is_known_to(personality));
-    let is_shortened =
-        |flag: &&Flag<I>| flag.origin == Origin::Extension && flag.long.starts_with(name);
+    let is_shortened = |flag: &&Flag<I>| flag.is_extension && flag.long.starts_with(name);
     if let Some(flag) = offered.clone().filter(is_shortened).max_by(by_similarity) {
         let long = flag.long;
         return Some(format!(

@@ -22,7 +22,7 @@ static TABLE: Table<Id> = Table {
     name: "tool",
     usage: &["[OPTION]... FILE", "-t DIR"],
     about: "Does things.\n\n",
-    operands: Operands {
+    operands: OperandHelp {
         name: "FILE",
         help: "a thing",
     },
@@ -49,7 +49,7 @@ static TABLE: Table<Id> = Table {
 
 fn scan(arguments: &[&str]) -> Scan<Id> {
     let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    Scan::of(&TABLE, &arguments, Personality::Extended, Order::Any)
+    Scan::of(&TABLE, &arguments, Personality::Extended, ArgOrder::Any)
 }
 
 fn given(arguments: &[&str]) -> Vec<(Id, Option<String>)> {
@@ -98,7 +98,7 @@ fn ends_flags_at_the_first_operand_under_posixly_correct() {
         &TABLE,
         &arguments,
         Personality::Extended,
-        Order::OptionsFirst,
+        ArgOrder::OptionsFirst,
     );
     assert_eq!(scan.operands, ["a", "--help", "--"]);
     assert_eq!(scan.matched.len(), 1);
@@ -140,7 +140,7 @@ fn keeps_bytes_that_are_not_utf8() {
     use std::os::unix::ffi::OsStringExt;
     let value = OsString::from_vec(b"\xff=\xfe".to_vec());
     let arguments = ["-t".into(), value.clone(), value.clone()];
-    let scan = Scan::of(&TABLE, &arguments, Personality::Extended, Order::Any);
+    let scan = Scan::of(&TABLE, &arguments, Personality::Extended, ArgOrder::Any);
     assert_eq!(scan.operands.as_slice(), std::slice::from_ref(&value));
     assert_eq!(scan.matched[0].value.clone(), Some(value));
 }
@@ -184,12 +184,12 @@ fn an_extension_is_never_abbreviated_or_offered_as_a_possibility() {
 #[test]
 fn extensions_are_unknown_to_the_strict_personality() {
     let arguments = ["--threads=3".into()];
-    let scan = Scan::of(&TABLE, &arguments, Personality::Strict, Order::Any);
+    let scan = Scan::of(&TABLE, &arguments, Personality::Strict, ArgOrder::Any);
     assert_eq!(error_message(&scan), "unrecognized option '--threads=3'");
 }
 
 fn suggestion(argument: &str, personality: Personality) -> Option<String> {
-    let scan = Scan::of(&TABLE, &[argument.into()], personality, Order::Any);
+    let scan = Scan::of(&TABLE, &[argument.into()], personality, ArgOrder::Any);
     match scan.stop {
         Some(Stop::Error(error)) => error.suggestion,
         other => panic!("no usage error but {other:?}"),

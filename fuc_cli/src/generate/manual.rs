@@ -6,7 +6,7 @@ use clap::Command;
 use clap_mangen::Man;
 use clap_mangen::roff::{Inline, Roff, bold, italic, roman};
 
-use crate::flags::{Accepts, EXTENSIONS, Flag, Origin, Table, Value};
+use crate::flags::{Accepts, EXTENSIONS, Flag, Table, Value};
 
 /// The prose of both commands' pages. A `# NAME` begins each part.
 const SHARED: &str = include_str!("shared.txt");
@@ -114,11 +114,11 @@ fn details(prose: &str) -> Vec<(&str, &str)> {
 /// # Panics
 /// Panics if details belong to no flag.
 fn push_options<I: Copy>(roff: &mut Roff, table: &Table<I>, details: &[(&str, &str)]) {
-    let mut origin = Origin::Gnu;
+    let mut has_heading = false;
     let mut explained = 0;
     for flag in table.flags.iter().filter(|flag| !flag.is_hidden) {
-        if flag.origin != origin {
-            origin = flag.origin;
+        if flag.is_extension && !has_heading {
+            has_heading = true;
             roff.control("SS", [EXTENSIONS]);
         }
         let spellings = flag.spellings(flag.shorts);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fuc_engine::Counts;
 
 use super::text::{Ahead, View};
-use super::{DELAY, Shared, Watch};
+use super::{DELAY, LineState, Watch};
 use crate::cursor::Cursor;
 use crate::locale::Charset;
 use crate::streams::stderr;
@@ -55,7 +55,7 @@ pub(super) struct ProgressLine {
     charset: Charset,
     counts: Arc<Counts>,
     start: Instant,
-    shared: Arc<Shared>,
+    shared: Arc<LineState>,
     medium: Medium,
     /// The speed that is shown: bytes of a copy, entries of a removal.
     speed: Speed,
@@ -68,7 +68,7 @@ impl ProgressLine {
         watch: &Watch,
         charset: Charset,
         start: Instant,
-        shared: Arc<Shared>,
+        shared: Arc<LineState>,
     ) -> Self {
         Self {
             tool: watch.tool,

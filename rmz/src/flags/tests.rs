@@ -5,9 +5,8 @@ mod manual;
 
 use super::TABLE;
 use crate::options;
-use fuc_cli::command::Context;
 use fuc_cli::console::Console;
-use fuc_cli::flags::{Order, Scan, Stop, assert_words_are_accepted};
+use fuc_cli::flags::{ArgOrder, Scan, Stop, assert_words_are_accepted};
 use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use std::ffi::OsString;
@@ -18,7 +17,7 @@ use testkit::probe::gnu;
 /// Returns the error in these arguments, none of which is an operand. Returns an empty string if
 /// there is no error.
 fn ours(arguments: &[OsString]) -> String {
-    match Scan::of(&TABLE, arguments, Personality::Strict, Order::Any).stop {
+    match Scan::of(&TABLE, arguments, Personality::Strict, ArgOrder::Any).stop {
         Some(Stop::Error(error)) => String::from_utf8(error.message).unwrap(),
         Some(Stop::Help | Stop::Version) | None => String::new(),
     }
@@ -107,9 +106,6 @@ fn reports_the_same_errors_as_rm() {
 #[test]
 fn the_words_of_the_table_are_those_that_the_options_accept() {
     let console = &Console::new(b"rmz".to_vec(), Charset::Ascii);
-    let context = Context {
-        personality: Personality::Extended,
-        console,
-    };
-    assert_words_are_accepted(&TABLE, |flag| options::resolve(&[flag], context).is_ok());
+    let resolve = |flag| options::resolve(&[flag], Personality::Extended, console);
+    assert_words_are_accepted(&TABLE, |flag| resolve(flag).is_ok());
 }
