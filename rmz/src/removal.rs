@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use crate::detach;
 use rmz::options::{Mode, Options, Prompts};
-use rmz::request::{Operands, Request};
+use rmz::request::{OperandSource, Request};
 
 /// With `-I`, up to this number of operands are removed without a question.
 const FEW: usize = 3;
@@ -59,10 +59,10 @@ pub(crate) fn execute(
         watch,
     } = request;
     Ok(match (options.mode, operands) {
-        (Mode::Detached, Operands::Named(operands)) => {
+        (Mode::Detached, OperandSource::Named(operands)) => {
             detach::detach(options, operands, watch, console)
         }
-        (Mode::Reaping, Operands::Named(operands)) => {
+        (Mode::Reaping, OperandSource::Named(operands)) => {
             detach::reap(options, operands, watch, console)
         }
         (_, operands) => remove(options, filter, operands, watch, console),
@@ -72,7 +72,7 @@ pub(crate) fn execute(
 fn remove(
     mut options: Options,
     filter: Option<ExcludeFilter>,
-    operands: Operands<'_>,
+    operands: OperandSource<'_>,
     watch: Option<Watch>,
     console: &Console,
 ) -> Outcome {
@@ -99,7 +99,7 @@ fn remove(
         .in_execution(execution)
         .passing_failures_to(&advise);
     let summary = match operands {
-        Operands::Named(operands) => {
+        OperandSource::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
             let count = |cancel, counts: &_| {
                 let counted = removal.clone().cancelled_by(cancel);
@@ -110,7 +110,7 @@ fn remove(
             let run = |reporter: &Reporter<'_>| removal.run(operands(), reporter);
             reporter.run(watch, run, look_ahead)
         }
-        Operands::Listed(mut names) => {
+        OperandSource::Listed(mut names) => {
             let run = |reporter: &Reporter<'_>| {
                 let next = || taken_name(&mut names, filter.as_ref(), console);
                 removal.run(iter::from_fn(next), reporter)
@@ -164,13 +164,13 @@ fn hint(cause: Cause) -> Option<&'static str> {
 fn question(request: &Request<'_>, console: &Console) -> Option<String> {
     let recursive = request.options.engine.recursive;
     let operands = match &request.operands {
-        Operands::Listed(names) => {
+        OperandSource::Listed(names) => {
             return Some(format!(
                 "remove the files named in {}",
                 names.quoted(console)
             ));
         }
-        Operands::Named(operands) => operands.len(),
+        OperandSource::Named(operands) => operands.len(),
     };
     if operands == 0 || (operands <= FEW && !recursive) {
         return None;

@@ -18,13 +18,13 @@ pub struct Request<'a> {
     /// The entries that stay, if there are any.
     pub filter: Option<ExcludeFilter>,
     /// The names to remove.
-    pub operands: Operands<'a>,
+    pub operands: OperandSource<'a>,
     /// The means by which the user can watch the removal, if the command is not strictly GNU's.
     pub watch: Option<Watch>,
 }
 
-/// The names to remove.
-pub enum Operands<'a> {
+/// The source of the names to remove.
+pub enum OperandSource<'a> {
     /// The operands of the command line that are not excluded themselves.
     Named(Vec<OsString>),
     /// The names in a list, none of which was read yet. The filter has not decided about them.
@@ -53,8 +53,8 @@ impl<'a> Request<'a> {
         }
         let filter = options.common.exclusions.filter(console)?;
         let operands = match list {
-            Some(list) => Operands::Listed(list.open(console)?),
-            None => Operands::Named(taken_operands(filter.as_ref(), operands, console)?),
+            Some(list) => OperandSource::Listed(list.open(console)?),
+            None => OperandSource::Named(taken_operands(filter.as_ref(), operands, console)?),
         };
         Ok(Some(Self {
             options,

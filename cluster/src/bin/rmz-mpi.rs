@@ -18,7 +18,7 @@ use fuc_cluster::order::{Order, Work};
 use fuc_engine::Ask;
 use rmz::flags::{Id, TABLE};
 use rmz::options::{self, Mode, Options, Prompts};
-use rmz::request::{Operands, Request};
+use rmz::request::{OperandSource, Request};
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -68,8 +68,8 @@ fn remove(
     } = request;
     let mut unread_names = 0;
     let operands = match operands {
-        Operands::Named(operands) => operands,
-        Operands::Listed(mut names) => {
+        OperandSource::Named(operands) => operands,
+        OperandSource::Listed(mut names) => {
             let names_taken = taken_operands(filter.as_ref(), &mut names, console)?;
             unread_names = names.failures();
             names_taken

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  count threads ─▶ block signals ─▶ fork ─┬─▶ unblock them, and return
-//!                                          └─▶ new session, streams, signals ─▶ unblock ─▶ job ─▶ end
+//!                                          └─▶ new session, streams, signals ─▶ unblock ─▶ work ─▶ end
 //! ```
 //!
 //! All signals are blocked until the new process has left the terminal. So no hangup can end it, even if
@@ -22,10 +22,10 @@ use rustix::{process, stdio};
 /// The first descriptor after the standard streams.
 const FIRST_OTHER: u32 = 3;
 
-/// Runs `job` in a new process, and returns as soon as that process exists. A pair of connected sockets of type
-/// `SOCK_SEQPACKET` joins both processes: one is returned, and `job` gets the other.
+/// Runs `work` in a new process, and returns as soon as that process exists. A pair of connected sockets of type
+/// `SOCK_SEQPACKET` joins both processes: one is returned, and `work` gets the other.
 ///
-/// If this process ends, however it ends, the socket of `job` is at its end.
+/// If this process ends, however it ends, the socket of `work` is at its end.
 ///
 /// | property | of the new process |
 /// |---|---|
@@ -35,13 +35,16 @@ const FIRST_OTHER: u32 = 3;
 /// | other descriptors | those in `keep`; all others are closed (before Linux 5.9 they stay open) |
 /// | working directory | `/` |
 ///
-/// The process ends when `job` returns. `job` must use no descriptors but those in `keep`, its socket, and those that
+/// The process ends when `work` returns. `work` must use no descriptors but those in `keep`, its socket, and those that
 /// it opens itself.
 ///
 /// # Errors
 /// If the process cannot be created, nothing has happened. This is so if the system refuses, if there is no
 /// `/proc` or `/dev/null`, or if this process has other threads.
-pub fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce(OwnedFd)) -> io::Result<OwnedFd> {
+pub fn spawn_background(
+    keep: &[BorrowedFd<'_>],
+    work: impl FnOnce(OwnedFd),
+) -> io::Result<OwnedFd> {
     if threads()? != 1 {
         return Err(io::ErrorKind::ResourceBusy.into());
     }
@@ -64,7 +67,7 @@ pub fn spawn_background(keep: &[BorrowedFd<'_>], job: impl FnOnce(OwnedFd)) -> i
                 drop(ours);
                 let keep = [keep, &[theirs.as_fd()]].concat();
                 become_background(&keep, &null, mask);
-                job(theirs);
+                work(theirs);
             }));
             // SAFETY: the call has no conditions. Exit handlers do not run: they belong to the parent.
             unsafe { libc::_exit(0) }
@@ -117,7 +120,7 @@ fn close_others(keep: &[BorrowedFd<'_>]) {
 
 fn close_range(first: u32, last: u32) {
     // SAFETY: the closed descriptors belong to values of the parent. The child does not return to the code that
-    // has these values, and the job promises to use none of them. Without the system call, nothing is closed.
+    // has these values, and the caller promises to use none of them. Without the system call, nothing is closed.
     unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
 }
 

@@ -20,10 +20,10 @@ use rustix::fs::{AtFlags, CWD, FileType, OFlags, fstat, statat};
 use rustix::io::Errno;
 
 use super::container::{Container, FileId, InUse, open};
+use super::daemon::DaemonHandle;
 use super::leftover;
 use super::log::Log;
 use super::reap::Reaping;
-use super::remover::Remover;
 use rmz::options::Options;
 
 /// Hides the operands that are directories, and removes all others. Returns when no operand has its name any more,
@@ -47,8 +47,8 @@ pub(crate) fn detach(
     engine.ask = Ask::Never;
     let cancel = sys::cancel_on_signals();
     // A process can be started only before there are other threads, such as one that draws progress.
-    let remover = match operands.iter().any(|operand| is_directory(operand)) {
-        true => Remover::start(&log, &engine, &cancel).ok(),
+    let daemon = match operands.iter().any(|operand| is_directory(operand)) {
+        true => DaemonHandle::start(&log, &engine, &cancel).ok(),
         false => None,
     };
     let reporter = Reporter::new(console, Tool::Remove, options.common.verbosity);
@@ -61,7 +61,7 @@ pub(crate) fn detach(
                 waits: options.waits,
                 removal: engine.cancelled_by(cancel.clone()),
                 cancel,
-                remover,
+                daemon,
                 summary: Summary::default(),
                 pending: Vec::new(),
                 current: None,
@@ -84,19 +84,19 @@ struct Hiding<'a> {
     removal: RemoveOp<'static>,
     cancel: Cancel,
     /// The background process. Without it, nothing is hidden.
-    remover: Option<Remover>,
+    daemon: Option<DaemonHandle>,
     /// The totals in the foreground. A directory that is hidden counts as one entry.
     summary: Summary,
     /// Operands to remove in the foreground.
     pending: Vec<PathBuf>,
     /// The container of the operand that was hidden last.
-    current: Option<Filling>,
+    current: Option<CurrentContainer>,
     /// The paths of all containers with entries.
     hidden: Vec<PathBuf>,
 }
 
 /// A container that is being filled.
-struct Filling {
+struct CurrentContainer {
     container: Container,
     /// The identity of the directory that contains it.
     place: FileId,
@@ -132,7 +132,7 @@ impl Hiding<'_> {
             return Err(Errno::INTR);
         }
         let (directory, name) = split(operand).ok_or(Errno::INVAL)?;
-        let remover = self.remover.as_mut().ok_or(Errno::SRCH)?;
+        let daemon = self.daemon.as_mut().ok_or(Errno::SRCH)?;
         let place = open_place(directory)?;
         let place_id = FileId::of(&fstat(&place)?);
         let entry = FileId::of(&statat(&place, name, AtFlags::SYMLINK_NOFOLLOW)?);
@@ -141,16 +141,16 @@ impl Hiding<'_> {
         }
         match &self.current {
             Some(current) if current.place == place_id => {
-                take(&current.container, remover, name, entry)?;
+                take(&current.container, daemon, name, entry)?;
             }
             _ => {
                 // Its descriptors are closed before there are new ones.
                 self.current = None;
                 let container = Container::create(Rc::new(place))?;
                 let path = path_of(&container, directory);
-                let moved = remover
+                let moved = daemon
                     .hand_over(&container, &path)
-                    .and_then(|()| take(&container, remover, name, entry));
+                    .and_then(|()| take(&container, daemon, name, entry));
                 if let Err(errno) = moved {
                     // It is empty. If this fails, `--reap` removes it.
                     let _ = container.remove();
@@ -158,7 +158,7 @@ impl Hiding<'_> {
                 }
                 self.hidden.push(path);
                 let place = place_id;
-                self.current = Some(Filling { container, place });
+                self.current = Some(CurrentContainer { container, place });
             }
         }
         self.summary.entries += 1;
@@ -191,7 +191,7 @@ impl Hiding<'_> {
 
     /// Lets the background process begin. If it has ended already, reports what stays.
     fn finish(mut self) -> Summary {
-        let is_received = self.remover.take().is_none_or(Remover::confirm);
+        let is_received = self.daemon.take().is_none_or(DaemonHandle::confirm);
         if self.hidden.is_empty() {
         } else if !is_received {
             for path in &self.hidden {
@@ -249,14 +249,19 @@ impl Hiding<'_> {
 ///
 /// The entry is announced before it is moved. If another process has replaced it just before, the one that was moved
 /// instead is announced, too.
-fn take(container: &Container, remover: &Remover, name: &OsStr, id: FileId) -> Result<(), Errno> {
-    remover.announce(name, id)?;
+fn take(
+    container: &Container,
+    daemon: &DaemonHandle,
+    name: &OsStr,
+    id: FileId,
+) -> Result<(), Errno> {
+    daemon.announce(name, id)?;
     container.take(name)?;
     if let Ok(moved) = container.look(name)
         && moved != id
     {
-        // If this fails, the remover has ended, which is reported in the end.
-        let _ = remover.announce(name, moved);
+        // If this fails, the daemon has ended, which is reported in the end.
+        let _ = daemon.announce(name, moved);
     }
     Ok(())
 }

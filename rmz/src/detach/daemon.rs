@@ -1,4 +1,4 @@
-//! The background process that removes what is hidden.
+//! The daemon: a background process that removes what is hidden.
 //!
 //! It is started before anything is hidden, and receives each container and the names that will be moved into it. When
 //! the command has ended, *however it ended*, the socket between them is at its end, and the process begins to remove.
@@ -8,11 +8,11 @@
 //!  command   start ─▶ ( create container ─▶ hand it over ─▶ ( announce name ─▶ rename )* )* ─▶ shut down ─▶ wait ─▶ end
 //!                                            │ container            │ entry                      │ end       ▲ receipt
 //!                                            ▼                      ▼                            ▼           │
-//!  remover           ( receive, and remember )* ────────────────────────────────────────────▶ confirm ──────┘
+//!  daemon            ( receive, and remember )* ────────────────────────────────────────────▶ confirm ──────┘
 //!                                                                                      └─▶ remove ─▶ end
 //! ```
 //!
-//! The descriptors of a container pass through the socket, and with them its lock. The remover removes an entry only
+//! The descriptors of a container pass through the socket, and with them its lock. The daemon removes an entry only
 //! if device and inode number are those that were announced. If it ends without a receipt, the command reports what
 //! stays.
 
@@ -47,18 +47,18 @@ const DESCRIPTORS: usize = 2;
 /// the socket. Then the command, which holds one container at a time, has enough of them, too.
 const RESERVED_DESCRIPTORS: u64 = 22;
 
-/// The message by which the remover confirms that it has received everything.
+/// The message by which the daemon confirms that it has received everything.
 const RECEIPT: &[u8] = b"+";
 
-/// The background process, as the command knows it.
+/// The command's end of the connection to the daemon.
 #[derive(Debug)]
-pub(super) struct Remover {
+pub(super) struct DaemonHandle {
     socket: OwnedFd,
     /// The number of containers that it can still take.
     room: u64,
 }
 
-impl Remover {
+impl DaemonHandle {
     /// Starts the process. It writes failures to `log`. A token that is cancelled there, by a signal to that process,
     /// makes it report what stays, and end.
     ///
@@ -75,12 +75,12 @@ impl Remover {
         // A low priority does not reach a server of files, so do not keep it busy unless the user asks for that.
         removal.threads = removal.threads.or(Some(NonZeroUsize::MIN));
         let keep: Vec<_> = log.descriptor().into_iter().collect();
-        let job = Job {
+        let daemon = Daemon {
             log,
             removal,
             cancel,
         };
-        let socket = sys::spawn_background(&keep, |socket| job.run(socket))?;
+        let socket = sys::spawn_background(&keep, |socket| daemon.run(socket))?;
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let room = limit.saturating_sub(RESERVED_DESCRIPTORS) / DESCRIPTORS as u64;
         Ok(Self { socket, room })
@@ -89,7 +89,7 @@ impl Remover {
     /// Hands over an empty container. `path` names it in messages.
     ///
     /// # Errors
-    /// Fails if the remover has ended, or cannot hold another container.
+    /// Fails if the daemon has ended, or cannot hold another container.
     pub(super) fn hand_over(&mut self, container: &Container, path: &Path) -> Result<(), Errno> {
         let Some(room) = self.room.checked_sub(1) else {
             return Err(Errno::MFILE);
@@ -103,12 +103,12 @@ impl Remover {
     /// Announces an entry of the last container.
     ///
     /// # Errors
-    /// Fails if the remover has ended. It will not remove the entry.
+    /// Fails if the daemon has ended. It will not remove the entry.
     pub(super) fn announce(&self, name: &OsStr, id: FileId) -> Result<(), Errno> {
         self.send(&[&id.encoded()[..], name.as_bytes()].concat(), &[])
     }
 
-    /// Lets the removal begin. Returns `false` if the remover has ended before it received everything.
+    /// Lets the removal begin. Returns `false` if the daemon has ended before it received everything.
     pub(super) fn confirm(self) -> bool {
         let mut receipt = [0; RECEIPT.len()];
         shutdown(&self.socket, Shutdown::Write).is_ok()
@@ -134,7 +134,7 @@ impl Remover {
     }
 }
 
-/// A container that the remover has received.
+/// A container that the daemon has received.
 struct Received {
     container: Container,
     path: PathBuf,
@@ -142,14 +142,14 @@ struct Received {
     entries: Vec<(OsString, FileId)>,
 }
 
-/// The work of the background process.
-struct Job<'a> {
+/// The background process itself.
+struct Daemon<'a> {
     log: &'a Log,
     removal: RemoveOp<'static>,
     cancel: &'a Cancel,
 }
 
-impl Job<'_> {
+impl Daemon<'_> {
     fn run(&self, socket: OwnedFd) {
         let containers = self.receive(&socket);
         drop(socket);
@@ -277,27 +277,27 @@ mod tests {
         let flags = SocketFlags::CLOEXEC;
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        let mut remover = Remover {
+        let mut handle = DaemonHandle {
             socket: ours,
             room: 2,
         };
         let container = Container::create(place).unwrap();
         for path in ["/a b/.rmz-1", ""] {
-            remover.hand_over(&container, Path::new(path)).unwrap();
+            handle.hand_over(&container, Path::new(path)).unwrap();
         }
-        let third = remover.hand_over(&container, Path::new(""));
+        let third = handle.hand_over(&container, Path::new(""));
         assert_eq!(third, Err(Errno::MFILE));
         let name = OsStr::from_bytes(b"\xff\n");
         let id = FileId::decoded([7; FileId::BYTES]);
-        remover.announce(name, id).unwrap();
-        shutdown(&remover.socket, Shutdown::Write).unwrap();
+        handle.announce(name, id).unwrap();
+        shutdown(&handle.socket, Shutdown::Write).unwrap();
 
-        let job = Job {
+        let daemon = Daemon {
             log: &Log::from_environment(Charset::Ascii).unwrap(),
             removal: RemoveOp::new(),
             cancel: &Cancel::new(),
         };
-        let received = job.receive(&theirs);
+        let received = daemon.receive(&theirs);
         let shown: Vec<_> = received
             .iter()
             .map(|it| (it.container.name(), it.path.to_str(), &it.entries[..]))
@@ -307,7 +307,7 @@ mod tests {
             (container.name(), Some(""), &[(name.to_owned(), id)]),
         ];
         assert_eq!(shown, expected);
-        assert!(remover.confirm());
+        assert!(handle.confirm());
     }
 
     #[test]
