@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_engine::distribute::Role;
-use fuc_engine::{Cancel, CopyOp, Counts, Dest, Observer, RemoveOp, Summary};
+use fuc_engine::{Cancel, Counts, Observer, Summary};
 
 use crate::line::Line;
 use crate::order::{Order, Work};
@@ -13,14 +13,8 @@ use crate::pace::Pace;
 
 /// The engine's operation on the operands of an order.
 pub(crate) struct Engine<'a> {
-    operation: Operation<'a>,
+    work: Work<'a>,
     operands: &'a [OsString],
-}
-
-#[derive(Clone)]
-enum Operation<'a> {
-    Removal(RemoveOp<'a>),
-    Copy(CopyOp<'a>, &'a Dest),
 }
 
 impl<'a> Engine<'a> {
@@ -31,30 +25,30 @@ impl<'a> Engine<'a> {
         cancel: &Cancel,
         pace: Option<&'a Pace>,
     ) -> Self {
-        let operation = match &order.work {
+        let work = match order.work.clone() {
             Work::Removal(removal) => {
-                let mut removal = (**removal).clone().cancelled_by(cancel.clone());
+                let mut removal = removal.cancelled_by(cancel.clone());
                 if let Some(filter) = filter {
                     removal = removal.filtered_by(filter.clone());
                 }
                 if let Some(pace) = pace {
                     removal = removal.throttled_by(pace);
                 }
-                Operation::Removal(removal)
+                Work::Removal(Box::new(removal))
             }
             Work::Copy(copy, dest) => {
-                let mut copy = (**copy).clone().cancelled_by(cancel.clone());
+                let mut copy = copy.cancelled_by(cancel.clone());
                 if let Some(filter) = filter {
                     copy = copy.filtered_by(filter.clone());
                 }
                 if let Some(pace) = pace {
                     copy = copy.throttled_by(pace);
                 }
-                Operation::Copy(copy, dest)
+                Work::Copy(Box::new(copy), dest)
             }
         };
         Self {
-            operation,
+            work,
             operands: &order.operands,
         }
     }
@@ -65,23 +59,23 @@ impl<'a> Engine<'a> {
 
     /// Takes its part in the run of all engines.
     pub(crate) fn run(&self, role: Role, observer: &dyn Observer, line: &Line) -> Summary {
-        match self.operation.clone() {
-            Operation::Removal(removal) => {
+        match self.work.clone() {
+            Work::Removal(removal) => {
                 let removal = removal.shared_by(line, role);
                 removal.run(self.operands(), observer)
             }
-            Operation::Copy(copy, dest) => {
+            Work::Copy(copy, dest) => {
                 let copy = copy.shared_by(line, role);
-                copy.run(self.operands(), dest, observer)
+                copy.run(self.operands(), &dest, observer)
             }
         }
     }
 
     /// Counts what there is to do. Returns `true` if everything was counted.
     pub(crate) fn count(&self, counts: &Counts) -> bool {
-        match &self.operation {
-            Operation::Removal(removal) => removal.count(self.operands(), counts),
-            Operation::Copy(copy, _) => copy.count(self.operands(), counts),
+        match &self.work {
+            Work::Removal(removal) => removal.count(self.operands(), counts),
+            Work::Copy(copy, _) => copy.count(self.operands(), counts),
         }
     }
 }

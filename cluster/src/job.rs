@@ -35,7 +35,7 @@ use crate::full::FullWatch;
 use crate::homes::Homes;
 use crate::launch;
 use crate::line::{self, Line};
-use crate::message::{self, Report};
+use crate::message::{self, RankResult};
 use crate::network::{self, World};
 use crate::order::Order;
 use crate::peer::Peer;
@@ -83,9 +83,9 @@ fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -
     status
 }
 
-/// A job, as rank 0 begins it.
+/// An MPI job, as rank 0 begins it.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct MpiJob<'a> {
     /// The work of all ranks.
     pub order: Order,
     /// The filter of the order's exclusions.
@@ -103,8 +103,8 @@ pub struct Job<'a> {
 }
 
 /// Does a job with all ranks, as rank 0.
-pub fn lead(job: Job<'_>) -> Outcome {
-    let Job {
+pub fn lead(job: MpiJob<'_>) -> Outcome {
+    let MpiJob {
         order,
         filter,
         console,
@@ -136,19 +136,19 @@ pub fn lead(job: Job<'_>) -> Outcome {
         pace: pace.as_ref(),
         console,
     };
-    let mut total = Report::default();
+    let mut total = RankResult::default();
     let mut shares = Vec::new();
     let lead = |reporter: &Reporter<'_>| {
         let run = |line: &Line| engine.run(Role::Leader, reporter, line);
-        let report = |mut summary: Summary| {
+        let result = |mut summary: Summary| {
             summary.failures += unread_names;
-            report(summary, filter.as_ref(), reporter, console)
+            rank_result(summary, filter.as_ref(), reporter, console)
         };
         let mut peer = Peer::new(world.rank(), world.ranks());
         if let Some(rate) = order.max_rate {
             peer.limit_rate(rate.per_second());
         }
-        let peer = take_part(world, peer, line, &local, run, report);
+        let peer = take_part(world, peer, line, &local, run, result);
         total = peer.total;
         shares = peer.shares;
         total.summary
@@ -222,13 +222,13 @@ fn assist(world: World) -> ExitCode {
             Summary::default()
         }
     };
-    let report = |summary| {
+    let result = |summary| {
         // Rank 0 reports output that it cannot write.
         let _ = console.finish();
         let filter = prepared.as_ref().ok().and_then(Option::as_ref);
-        Report {
+        RankResult {
             failed: prepared.is_err(),
-            ..report(summary, filter, &reporter, &console)
+            ..rank_result(summary, filter, &reporter, &console)
         }
     };
     let local = Local {
@@ -239,7 +239,7 @@ fn assist(world: World) -> ExitCode {
         console: &console,
     };
     let peer = Peer::new(world.rank(), world.ranks());
-    let peer = take_part(world, peer, line, &local, run, report);
+    let peer = take_part(world, peer, line, &local, run, result);
     match peer.outcome {
         Some(false) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -273,18 +273,18 @@ fn reporter<'a>(order: &Order, console: &'a Console, counts: &Arc<Counts>) -> Re
 }
 
 /// Returns the result of this rank, after the last output of its engine.
-fn report(
+fn rank_result(
     summary: Summary,
     filter: Option<&ExcludeFilter>,
     reporter: &Reporter<'_>,
     console: &Console,
-) -> Report {
+) -> RankResult {
     let unread = filter.map(|filter| filter.take_unread(console.charset()));
-    Report {
+    RankResult {
         summary,
         unread_patterns: unread.into_iter().flatten().collect(),
         surplus: reporter.surplus(),
-        ..Report::default()
+        ..RankResult::default()
     }
 }
 
@@ -295,7 +295,7 @@ fn take_part(
     line: Line,
     local: &Local<'_>,
     run: impl FnOnce(&Line) -> Summary + Send,
-    report: impl FnOnce(Summary) -> Report,
+    result: impl FnOnce(Summary) -> RankResult,
 ) -> Peer {
     thread::scope(|scope| {
         let engine = scope.spawn(|| {
@@ -303,7 +303,7 @@ fn take_part(
             let line = line;
             run(&line)
         });
-        let finish = || report(engine.join().expect("BUG: a panic ends the process"));
+        let finish = || result(engine.join().expect("BUG: a panic ends the process"));
         transport::serve(peer, &mut world, local, finish)
     })
 }

@@ -44,7 +44,7 @@ pub(crate) enum Message {
     /// Output for rank 0 to print.
     Text(Output),
     /// The work that the sender has done since its last such message.
-    Progress(Progress),
+    Progress(Amount),
     /// A worker of the sender waits for a permit.
     WantPermits,
     /// Rank 0 issues permits for this number of entries or bytes.
@@ -54,14 +54,14 @@ pub(crate) enum Message {
     /// Nothing is left to do. Rank 0 sends this.
     End,
     /// The last message of a rank to rank 0.
-    Done(Box<Report>),
+    Done(Box<RankResult>),
     /// The last message of all, from rank 0: whether the job has failed, so that the status of every rank is 1.
     Settled(bool),
 }
 
 /// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Progress {
+pub(crate) struct Amount {
     pub(crate) entries: u64,
     pub(crate) bytes: u64,
     pub(crate) work: u64,
@@ -69,7 +69,7 @@ pub(crate) struct Progress {
 
 /// The result of one rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub(crate) struct RankResult {
     /// The totals of the rank's own work.
     pub(crate) summary: Summary,
     /// The rank could not take part.
@@ -91,7 +91,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     rest.is_empty().then_some(sent)
 }
 
-impl Report {
+impl RankResult {
     /// Adds the result of another rank.
     pub(crate) fn add(&mut self, other: Self) {
         self.summary += other.summary;
@@ -125,14 +125,14 @@ pub(crate) mod tests {
         assert!(decode::<T>(&[&bytes[..], b"x"].concat()).is_none());
     }
 
-    fn report(number: u64) -> Report {
-        let mut report = Report::default();
-        report.summary.entries = number;
-        report.summary.discarded = number + 11;
-        report.summary.cancelled = true;
-        report.unread_patterns = ["cannot open 'a'".to_owned()].into();
-        report.surplus = [("a reason".to_owned(), number)].into();
-        report
+    fn result(number: u64) -> RankResult {
+        let mut result = RankResult::default();
+        result.summary.entries = number;
+        result.summary.discarded = number + 11;
+        result.summary.cancelled = true;
+        result.unread_patterns = ["cannot open 'a'".to_owned()].into();
+        result.surplus = [("a reason".to_owned(), number)].into();
+        result
     }
 
     #[test]
@@ -150,7 +150,7 @@ pub(crate) mod tests {
             Message::GivenBack(ticket, Given::NotReached),
             Message::Text(Output::Lines(b"a\n".to_vec())),
             Message::Text(Output::Diagnostics(b"b\n".to_vec())),
-            Message::Progress(Progress {
+            Message::Progress(Amount {
                 entries: 1,
                 bytes: 2,
                 work: 3,
@@ -159,7 +159,7 @@ pub(crate) mod tests {
             Message::Permits(5),
             Message::Cancel,
             Message::End,
-            Message::Done(Box::new(report(7))),
+            Message::Done(Box::new(result(7))),
             Message::Settled(true),
         ] {
             assert_travels(&message);
@@ -168,10 +168,10 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn reports_are_summed() {
-        let mut sum = Report::default();
-        sum.add(report(1));
-        sum.add(report(10));
+    fn results_are_summed() {
+        let mut sum = RankResult::default();
+        sum.add(result(1));
+        sum.add(result(10));
         assert_eq!(sum.summary.entries, 11);
         assert_eq!(sum.summary.discarded, 33);
         assert_eq!(sum.unread_patterns.len(), 1);

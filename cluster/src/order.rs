@@ -27,7 +27,7 @@ use crate::homes::Links;
 /// The work of a job, on which all ranks agree.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
-    pub(crate) work: Work,
+    pub(crate) work: Work<'static>,
     /// The operands of a removal, or the sources of a copy.
     pub(crate) operands: Vec<OsString>,
     /// The entries that are left alone, without files of patterns: other ranks may not have these.
@@ -44,11 +44,11 @@ pub struct Order {
 
 /// The operation of a job.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Work {
+pub enum Work<'a> {
     /// The operands are removed.
-    Removal(Box<RemoveOp<'static>>),
+    Removal(Box<RemoveOp<'a>>),
     /// The operands are copied.
-    Copy(Box<CopyOp<'static>>, Dest),
+    Copy(Box<CopyOp<'a>>, Dest),
 }
 
 /// The properties of rank 0's process on which a run depends.
@@ -70,7 +70,7 @@ impl Order {
     /// # Errors
     /// If the working directory has no path.
     pub fn new(
-        work: Work,
+        work: Work<'static>,
         operands: Vec<OsString>,
         filter: Option<&ExcludeFilter>,
         common: &CommonOptions,

@@ -34,7 +34,7 @@ use std::time::Duration;
 use fuc_cli::console::Output;
 use fuc_engine::distribute::{Given, Incoming, Ticket};
 
-use crate::message::{Message, Outgoing, Progress, Rank, Report};
+use crate::message::{Amount, Message, Outgoing, Rank, RankResult};
 use crate::pace::Issuer;
 
 /// Time between two requests to the engine of a victim.
@@ -56,7 +56,7 @@ pub(crate) enum Action {
     /// Print output of another rank.
     Print(Output),
     /// Count work of another rank.
-    Count(Progress),
+    Count(Amount),
     /// Give the workers of this rank permits.
     Permit(u64),
     /// Cancel the run of this rank.
@@ -86,7 +86,7 @@ pub(crate) struct Peer {
     has_ended: bool,
     /// Rank 0 only: the number of ranks that are done, and the sum of their results.
     done: u32,
-    pub(crate) total: Report,
+    pub(crate) total: RankResult,
     /// Rank 0 only: the entries of each rank that is done, in no order.
     pub(crate) shares: Vec<u64>,
     /// Says whether the job has failed, once it is over for this rank.
@@ -112,7 +112,7 @@ impl Peer {
             is_cancelled: false,
             has_ended: false,
             done: 0,
-            total: Report::default(),
+            total: RankResult::default(),
             shares: Vec::new(),
             outcome: None,
             actions: Vec::new(),
@@ -202,7 +202,7 @@ impl Peer {
             Message::Entrusted(stolen) => self.tell(Incoming::Stolen(stolen)),
             Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
             Message::Text(text) => self.actions.push(Action::Print(text)),
-            Message::Progress(progress) => self.actions.push(Action::Count(progress)),
+            Message::Progress(amount) => self.actions.push(Action::Count(amount)),
             Message::WantPermits => {
                 if let Some(issuer) = &mut self.issuer {
                     issuer.queue(from);
@@ -216,7 +216,7 @@ impl Peer {
                 }
             }
             Message::End => self.end_engine(),
-            Message::Done(report) => self.add_result(*report),
+            Message::Done(result) => self.add_result(*result),
             Message::Settled(failed) => self.outcome = Some(failed),
         }
     }
@@ -239,15 +239,15 @@ impl Peer {
     }
 
     /// Reports work of this rank to rank 0, which counts its own without that.
-    pub(crate) fn report_progress(&mut self, progress: Progress) {
-        if self.rank != 0 && !self.has_ended && progress != Progress::default() {
-            self.send(0, Message::Progress(progress));
+    pub(crate) fn report_progress(&mut self, amount: Amount) {
+        if self.rank != 0 && !self.has_ended && amount != Amount::default() {
+            self.send(0, Message::Progress(amount));
         }
     }
 
     /// Notes the result of this rank, whose engine has ended, and whose messages have been received. It is called once.
-    pub(crate) fn finish(&mut self, report: Report) {
-        self.send(0, Message::Done(Box::new(report)));
+    pub(crate) fn finish(&mut self, result: RankResult) {
+        self.send(0, Message::Done(Box::new(result)));
     }
 
     fn issue_permits(&mut self, now: Duration) {
@@ -263,10 +263,10 @@ impl Peer {
     }
 
     /// Adds the result of a rank, and settles the job when all ranks are done.
-    fn add_result(&mut self, report: Report) {
+    fn add_result(&mut self, result: RankResult) {
         self.done += 1;
-        self.shares.push(report.summary.entries);
-        self.total.add(report);
+        self.shares.push(result.summary.entries);
+        self.total.add(result);
         if self.done < self.ranks {
             return;
         }

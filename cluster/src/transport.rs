@@ -7,7 +7,7 @@ use fuc_cli::console::Console;
 use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
-use crate::message::{self, Message, Progress, Rank, Report};
+use crate::message::{self, Amount, Message, Rank, RankResult};
 use crate::pace::Pace;
 use crate::peer::{Action, Peer};
 
@@ -56,7 +56,7 @@ impl Local<'_> {
                     let _ = self.socket.incoming.send(message);
                 }
                 Action::Print(output) => self.console.output(&output),
-                Action::Count(Progress {
+                Action::Count(Amount {
                     entries,
                     bytes,
                     work,
@@ -72,14 +72,14 @@ impl Local<'_> {
     }
 
     /// Returns the work since an earlier call, whose counts `reported` holds.
-    fn progress_since(&self, reported: &mut Progress) -> Progress {
-        let now = Progress {
+    fn progress_since(&self, reported: &mut Amount) -> Amount {
+        let now = Amount {
             entries: self.counts.entries(),
             bytes: self.counts.bytes(),
             work: self.counts.work(),
         };
         let before = std::mem::replace(reported, now);
-        Progress {
+        Amount {
             entries: now.entries - before.entries,
             bytes: now.bytes - before.bytes,
             work: now.work - before.work,
@@ -98,19 +98,19 @@ pub(crate) fn serve(
     mut peer: Peer,
     transport: &mut dyn Transport,
     local: &Local<'_>,
-    finish: impl FnOnce() -> Report,
+    finish: impl FnOnce() -> RankResult,
 ) -> Peer {
     let socket = local.socket;
-    let mut reported = Progress::default();
+    let mut reported = Amount::default();
     let mut next_report = PROGRESS_INTERVAL;
     let began = Instant::now();
     let mut finish = Some(finish);
-    let mut report = None;
+    let mut result = None;
     let mut pause = SHORTEST_PAUSE;
     loop {
         let is_flushed = transport.is_flushed();
-        if is_flushed && let Some(report) = report.take() {
-            peer.finish(report);
+        if is_flushed && let Some(result) = result.take() {
+            peer.finish(result);
         } else if is_flushed && peer.outcome.is_some() {
             return peer;
         }
@@ -137,8 +137,8 @@ pub(crate) fn serve(
         if peer.has_ended()
             && let Some(finish) = finish.take()
         {
-            report = Some(finish());
-            // The engine's last output comes before the report.
+            result = Some(finish());
+            // The engine's last output comes before the result.
             for message in socket.outgoing.try_iter() {
                 peer.hear_engine(message, began.elapsed());
             }
@@ -197,16 +197,16 @@ mod tests {
 
     #[test]
     fn rank_0_counts_and_prints_for_all_ranks() {
-        let progress = Progress {
+        let amount = Amount {
             entries: 5,
             bytes: 7,
             work: 6,
         };
         let lines = Output::Lines(b"removed 'a'\n".to_vec());
         let mut network = Arrived(VecDeque::from([
-            (1, Message::Progress(progress)),
+            (1, Message::Progress(amount)),
             (1, Message::Text(lines.clone())),
-            (1, Message::Progress(progress)),
+            (1, Message::Progress(amount)),
             (1, Message::Done(Box::default())),
         ]));
         let homes = Homes::of_job(&Links::default(), &[true, true]);
@@ -223,7 +223,7 @@ mod tests {
             pace: None,
             console,
         };
-        let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
+        let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
         assert_eq!(peer.outcome, Some(false));
         assert_eq!(
             (counts.entries(), counts.bytes(), counts.work()),
@@ -281,7 +281,7 @@ mod tests {
                 Box::new(|output| unreachable!("printed: {output:?}")),
             ),
         };
-        let peer = serve(Peer::new(0, 2), &mut network, &local, Report::default);
+        let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
         assert_eq!(peer.outcome, Some(false));
     }
 }

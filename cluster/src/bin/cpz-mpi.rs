@@ -14,7 +14,7 @@ use fuc_cli::outcome::Outcome;
 use fuc_cli::sys::Allocator;
 use fuc_cli::tool::Tool;
 use fuc_cluster::flags;
-use fuc_cluster::job::{self, Job};
+use fuc_cluster::job::{self, MpiJob};
 use fuc_cluster::order::{Order, Work};
 use fuc_engine::{CopyOp, Dereference};
 
@@ -58,7 +58,7 @@ fn copy(
     let work = Work::Copy(Box::new(options.engine), dest);
     let sources = sources.iter().map(OsString::from).collect();
     let order = Order::new(work, sources, filter.as_ref(), &options.common, console)?;
-    Ok(job::lead(Job {
+    Ok(job::lead(MpiJob {
         order,
         filter,
         console,

@@ -13,7 +13,7 @@ use fuc_cli::outcome::Outcome;
 use fuc_cli::sys::Allocator;
 use fuc_cli::tool::Tool;
 use fuc_cluster::flags;
-use fuc_cluster::job::{self, Job};
+use fuc_cluster::job::{self, MpiJob};
 use fuc_cluster::order::{Order, Work};
 use fuc_engine::Ask;
 use rmz::flags::{Id, TABLE};
@@ -77,7 +77,7 @@ fn remove(
     };
     options.engine.ask = Ask::Never;
     let work = Work::Removal(Box::new(options.engine));
-    Ok(job::lead(Job {
+    Ok(job::lead(MpiJob {
         order: Order::new(work, operands, filter.as_ref(), &options.common, console)?,
         filter,
         console,

@@ -158,9 +158,9 @@ impl Simulation {
                 }
                 Event::IsHungry => {}
                 Event::IsFlushed => {
-                    let mut report = Report::default();
-                    report.summary.entries = it.engine.entries;
-                    it.peer.finish(report);
+                    let mut result = RankResult::default();
+                    result.summary.entries = it.engine.entries;
+                    it.peer.finish(result);
                 }
                 Event::Ticks => {
                     it.next_tick.take_if(|next| *next == time);
