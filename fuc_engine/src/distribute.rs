@@ -125,7 +125,7 @@ pub(crate) mod path;
 mod stolen;
 
 pub use stolen::Stolen;
-pub(crate) use stolen::{FileRange, Load, Name, ParentId};
+pub(crate) use stolen::{FileName, FileRange, Load, ParentId};
 
 /// The role of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

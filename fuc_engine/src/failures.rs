@@ -1,6 +1,6 @@
 //! Reports failures and warnings in the order of the operands, although several operands are worked on at once.
 //!
-//! A message is reported at once if all operands before its own are finished. Otherwise it is held until
+//! A diagnostic is reported at once if all operands before its own are finished. Otherwise it is held until
 //! they are.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,18 +22,18 @@ struct Held {
     first_unfinished: u32,
     /// The finished operands after it.
     finished: BTreeSet<u32>,
-    by_operand: BTreeMap<u32, Vec<Message>>,
+    by_operand: BTreeMap<u32, Vec<Diagnostic>>,
 }
 
 /// A report about an operand.
-pub(crate) enum Message {
+pub(crate) enum Diagnostic {
     Failure(Error),
     Warning(Error),
 }
 
 impl Failures {
     /// Makes the state of a run. An engine that assists does not know which operands are finished, so it holds no
-    /// message.
+    /// diagnostic.
     pub(crate) fn new(setup: &Setup<'_>) -> Self {
         let sharing = setup.sharing.as_ref();
         match sharing.is_some_and(|sharing| sharing.role == Role::Assistant) {
@@ -49,7 +49,7 @@ impl Failures {
         }))
     }
 
-    /// Notes that nothing of an operand is left to do, and reports the messages that waited for it.
+    /// Notes that nothing of an operand is left to do, and reports the diagnostics that waited for it.
     pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
         self.report_due(report, |held| {
             if operand == held.first_unfinished {
@@ -60,11 +60,11 @@ impl Failures {
         });
     }
 
-    /// Reports a message about an operand, or holds it.
+    /// Reports a diagnostic about an operand, or holds it.
     #[cold]
-    pub(crate) fn report(&self, operand: u32, message: Message, report: &Report<'_>) {
+    pub(crate) fn report(&self, operand: u32, diagnostic: Diagnostic, report: &Report<'_>) {
         self.report_due(report, |held| {
-            held.by_operand.entry(operand).or_default().push(message);
+            held.by_operand.entry(operand).or_default().push(diagnostic);
         });
     }
 
@@ -73,7 +73,7 @@ impl Failures {
         self.report_due(report, |held| held.first_unfinished = u32::MAX);
     }
 
-    /// Changes what is held, and then reports the messages for which no operand is left to wait.
+    /// Changes what is held, and then reports the diagnostics for which no operand is left to wait.
     fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
         // If the observer has panicked, what is held can still be reported.
         let mut held = lock(&self.0);
@@ -89,10 +89,10 @@ impl Failures {
         while let Some(first) = by_operand.first_entry()
             && first.key() <= first_unfinished
         {
-            for message in first.remove() {
-                match message {
-                    Message::Failure(error) => report.failed(error),
-                    Message::Warning(warning) => report.warn(warning),
+            for diagnostic in first.remove() {
+                match diagnostic {
+                    Diagnostic::Failure(error) => report.failed(error),
+                    Diagnostic::Warning(warning) => report.warn(warning),
                 }
             }
         }
@@ -134,10 +134,10 @@ mod tests {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::default();
-        failures.report(99, Message::Warning(error("last")), &report);
-        failures.report(1, Message::Failure(error("second")), &report);
+        failures.report(99, Diagnostic::Warning(error("last")), &report);
+        failures.report(1, Diagnostic::Failure(error("second")), &report);
         assert!(paths(&seen).is_empty());
-        failures.report(0, Message::Failure(error("first")), &report);
+        failures.report(0, Diagnostic::Failure(error("first")), &report);
         assert_eq!(paths(&seen), ["first"]);
         failures.finish(0, &report);
         assert_eq!(paths(&seen), ["first", "second"]);
@@ -152,8 +152,8 @@ mod tests {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::in_any_order();
-        failures.report(2, Message::Failure(error("c")), &report);
-        failures.report(0, Message::Warning(error("a")), &report);
+        failures.report(2, Diagnostic::Failure(error("c")), &report);
+        failures.report(0, Diagnostic::Warning(error("a")), &report);
         assert_eq!(paths(&seen), ["c", "a"]);
     }
 
@@ -163,7 +163,7 @@ mod tests {
         let report = Report::new(&seen, &Setup::default());
         let failures = Failures::default();
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
-            failures.report(operand, Message::Failure(error(path)), &report);
+            failures.report(operand, Diagnostic::Failure(error(path)), &report);
         }
         failures.report_rest(&report);
         assert_eq!(paths(&seen), ["b", "c1", "c2"]);

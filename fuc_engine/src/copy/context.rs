@@ -25,7 +25,7 @@ use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
-use crate::failures::{Failures, Message};
+use crate::failures::{Diagnostic, Failures};
 use crate::hashing::HashMap;
 use crate::node::{Place, Side};
 use crate::observer::{CopyMethod, Event};
@@ -407,13 +407,13 @@ impl Context<'_> {
 
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
-        let failure = Message::Failure(error);
+        let failure = Diagnostic::Failure(error);
         self.failures.report(operand, failure, &self.report);
     }
 
     /// Reports a warning about an operand.
     pub(super) fn warn(&self, operand: u32, warning: Error) {
-        let warning = Message::Warning(warning);
+        let warning = Diagnostic::Warning(warning);
         self.failures.report(operand, warning, &self.report);
     }
 

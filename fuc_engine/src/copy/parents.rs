@@ -24,14 +24,14 @@ use crate::observer::Event;
 use crate::paths::{c_string, name_of, path_of};
 use crate::sys::{self, At, Fd, Identity, Inode, PathOnly, Stat};
 
-/// A directory on the way to the dest of an operand: the part up to `end` of that dest's name.
+/// A prefix of the name of an operand's dest, up to `end`. It names a directory on the way to the dest.
 #[derive(Clone, Copy)]
-struct Step {
+struct Prefix {
     operand: u32,
     end: usize,
 }
 
-impl Step {
+impl Prefix {
     /// Returns the path of the directory, relative to the target.
     fn dest(self, ctx: &Context<'_>) -> CString {
         c_string(&ctx.operands.dest_name(self.operand).to_bytes()[..self.end])
@@ -56,8 +56,8 @@ impl Step {
 
 /// A directory on the way to a dest, which gets its final attributes in the end.
 struct Parent {
-    /// The way to it. The operand is the first one below it.
-    step: Step,
+    /// Names the directory. The operand is the first one below it.
+    prefix: Prefix,
     /// Identity of the directory, which must still be there in the end.
     identity: Identity,
     origin: Origin,
@@ -86,22 +86,22 @@ pub(super) fn make<'c>(
     let mut existing = Vec::new();
     let known = made.list.len();
     for end in ends(ctx.operands.dest_name(operand).to_bytes()) {
-        let step = Step { operand, end };
-        let next = open_or_make(ctx, dir.as_fd(), step, made, &mut existing)
-            .map_err(|error| first_error(ctx, step).unwrap_or(error))?;
-        last = Some(step);
+        let prefix = Prefix { operand, end };
+        let next = open_or_make(ctx, dir.as_fd(), prefix, made, &mut existing)
+            .map_err(|error| first_error(ctx, prefix).unwrap_or(error))?;
+        last = Some(prefix);
         dir = OpenParent::Below(next);
     }
     if ctx.policy.sets_attributes && made.list.len() > known {
         let origins = existing
             .iter()
-            .map(|parent: &Parent| (parent.step.dest(ctx), parent.origin));
+            .map(|parent: &Parent| (parent.prefix.dest(ctx), parent.origin));
         made.origins.extend(origins);
         made.list.splice(known..known, existing);
     }
-    if let Some(step) = last {
-        let stat = sys::stat_directory(dir.as_fd()).map_err(step.failed(ctx, Operation::Stat))?;
-        let origin = made.origins.get(&step.dest(ctx));
+    if let Some(prefix) = last {
+        let stat = sys::stat_directory(dir.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
+        let origin = made.origins.get(&prefix.dest(ctx));
         let parent = DestParent {
             identity: stat.identity,
             origin: origin.copied().unwrap_or(Origin::Existing),
@@ -115,15 +115,15 @@ pub(super) fn make<'c>(
 fn open_or_make(
     ctx: &Context<'_>,
     above: BorrowedFd<'_>,
-    step: Step,
+    prefix: Prefix,
     made: &mut MadeParents,
     existing: &mut Vec<Parent>,
 ) -> Result<Fd, Error> {
-    let dest = step.dest(ctx);
+    let dest = prefix.dest(ctx);
     let spot = Spot {
         dir: above,
         name: &name_of(dest.to_bytes()),
-        path: || step.path(ctx),
+        path: || prefix.path(ctx),
     };
     let origin = made.origins.get(&dest).copied();
     let open = || match origin {
@@ -139,8 +139,8 @@ fn open_or_make(
             if origin.is_none() {
                 let stat = sys::stat_directory(dir.as_fd());
                 existing.push(Parent {
-                    step,
-                    identity: stat.map_err(step.failed(ctx, Operation::Stat))?.identity,
+                    prefix,
+                    identity: stat.map_err(prefix.failed(ctx, Operation::Stat))?.identity,
                     origin: Origin::Existing,
                     mode_pending: None,
                 });
@@ -149,43 +149,43 @@ fn open_or_make(
         }
         // It may also be a link whose target is below something that is not a directory. That counts as missing.
         Err(Errno::NOTDIR) if ctx.changes.look(spot, Symlinks::Follow).is_ok() => {
-            Err(Error::refused(Refusal::ParentNotDirectory, step.path(ctx)).at_dest())
+            Err(Error::refused(Refusal::ParentNotDirectory, prefix.path(ctx)).at_dest())
         }
-        Err(_) => make_one(ctx, spot, step, made),
+        Err(_) => make_one(ctx, spot, prefix, made),
     }
 }
 
 fn make_one(
     ctx: &Context<'_>,
     spot: Spot<'_, impl DestPath>,
-    step: Step,
+    prefix: Prefix,
     made: &mut MadeParents,
 ) -> Result<Fd, Error> {
-    let source = step.source(ctx);
+    let source = prefix.source(ctx);
     let stat = look_at_source(ctx, &source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
     let create = || sys::create_directory(spot.dir, spot.name, requested);
     ctx.changes
         .create(spot, New::Directory(source_at(ctx, &source)), create)
-        .map_err(step.failed(ctx, Operation::MakeParent))?;
+        .map_err(prefix.failed(ctx, Operation::MakeParent))?;
     if ctx.report.wants_events() {
-        let (source, dest) = (path_of(&source), &step.path(ctx));
+        let (source, dest) = (path_of(&source), &prefix.path(ctx));
         ctx.report.event(Event::MadeParent { source, dest });
     }
     let open = || sys::open_path_directory(spot.dir, spot.name, Symlinks::NoFollow);
     let opened = ctx.changes.open(spot, Origin::Created, open);
-    let fd = opened.map_err(step.failed(ctx, Operation::Stat))?;
-    let granted = sys::stat_directory(fd.as_fd()).map_err(step.failed(ctx, Operation::Stat))?;
+    let fd = opened.map_err(prefix.failed(ctx, Operation::Stat))?;
+    let granted = sys::stat_directory(fd.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
     let let_owner_fill = || attributes::let_owner_fill(fd.as_fd(), granted.mode & 0o7777);
     let mode_pending = ctx
         .changes
         .really(let_owner_fill)
-        .map_err(step.failed(ctx, Operation::SetMode))?;
+        .map_err(prefix.failed(ctx, Operation::SetMode))?;
     let origin = Origin::Created;
-    made.origins.insert(step.dest(ctx), origin);
+    made.origins.insert(prefix.dest(ctx), origin);
     made.list.push(Parent {
-        step,
+        prefix,
         identity: granted.identity,
         origin,
         mode_pending,
@@ -214,9 +214,9 @@ fn look_at_source(ctx: &Context<'_>, source: &CStr) -> Result<Stat, Error> {
 /// Returns the error of a source directory on the way to the one that failed, if cp would have reported that.
 ///
 /// cp looks at each source directory first if it preserves its attributes, unless the dest of the last one exists.
-fn first_error(ctx: &Context<'_>, failed: Step) -> Option<Error> {
+fn first_error(ctx: &Context<'_>, failed: Prefix) -> Option<Error> {
     let end = ends(ctx.operands.dest_name(failed.operand).to_bytes()).last()?;
-    let last = Step { end, ..failed };
+    let last = Prefix { end, ..failed };
     let spot = Spot {
         dir: ctx.target(),
         name: &last.dest(ctx),
@@ -236,13 +236,13 @@ fn first_error(ctx: &Context<'_>, failed: Step) -> Option<Error> {
 pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
     for parent in made.list.into_iter().rev() {
         if let Err(error) = finish_one(ctx, &parent) {
-            ctx.fail(parent.step.operand, error);
+            ctx.fail(parent.prefix.operand, error);
         }
     }
 }
 
 fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
-    let failed = |operation| parent.step.failed(ctx, operation);
+    let failed = |operation| parent.prefix.failed(ctx, operation);
     let sets_attributes = ctx.policy.sets_attributes;
     if parent.mode_pending.is_none() && !sets_attributes {
         return Ok(());
@@ -255,13 +255,13 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     if !sets_attributes {
         return Ok(());
     }
-    let source = parent.step.source(ctx);
+    let source = parent.prefix.source(ctx);
     let source = PathOnly::find(source_at(ctx, &source)).map_err(failed(Operation::Stat))?;
     let dest = PathOnly::of(dir, None).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
     let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);
     let set = set.map_err(failed(Operation::Stat))?;
-    ctx.report_attributes(parent.step.operand, set, || parent.step.path(ctx))
+    ctx.report_attributes(parent.prefix.operand, set, || parent.prefix.path(ctx))
 }
 
 /// Opens the directory, and no other one that has its name now.
@@ -271,7 +271,7 @@ fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<Fd, Errno> {
         // A link may have led to it.
         Origin::Existing => Symlinks::Follow,
     };
-    let dir = sys::open_path_directory(ctx.target(), &parent.step.dest(ctx), symlinks)?;
+    let dir = sys::open_path_directory(ctx.target(), &parent.prefix.dest(ctx), symlinks)?;
     if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
         return Err(Errno::STALE);
     }

@@ -26,7 +26,7 @@ pub struct Stolen {
     /// The part of the parent's state that its entries need, in a form that only a removal or only a copy knows.
     pub(crate) inheritance: u8,
     /// The names on the way from the operand to the parent. There are none if the operand is the parent.
-    pub(crate) path: Vec<Name>,
+    pub(crate) path: Vec<FileName>,
     /// The entries were not asked for: the engine that gets them is their home.
     pub(crate) is_for_home: bool,
     /// The time after which an engine that could not reach the parent gives up.
@@ -40,7 +40,7 @@ pub struct Stolen {
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub(crate) enum Load {
     /// Names of entries, after the type of each as in [`Listed::record_type`](sys::Listed::record_type).
-    Names(Vec<(u8, Name)>),
+    Names(Vec<(u8, FileName)>),
     Range(Box<FileRange>),
 }
 
@@ -50,10 +50,10 @@ pub(crate) enum Load {
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub(crate) struct FileRange {
     /// The name of the source, in the parent.
-    pub(crate) source_name: Name,
+    pub(crate) source_name: FileName,
     pub(crate) source_inode: u64,
     /// The name of the incomplete dest, in the parent.
-    pub(crate) dest_name: Name,
+    pub(crate) dest_name: FileName,
     pub(crate) dest_inode: u64,
     pub(crate) is_operand: bool,
 }
@@ -65,16 +65,16 @@ pub(crate) struct FileRange {
     derive(Serialize, Deserialize),
     serde(try_from = "Box<CStr>")
 )]
-pub(crate) struct Name(Box<CStr>);
+pub(crate) struct FileName(Box<CStr>);
 
-impl From<&CStr> for Name {
+impl From<&CStr> for FileName {
     /// `name` comes from the kernel.
     fn from(name: &CStr) -> Self {
         Self(name.into())
     }
 }
 
-impl Deref for Name {
+impl Deref for FileName {
     type Target = CStr;
 
     fn deref(&self) -> &CStr {
@@ -83,7 +83,7 @@ impl Deref for Name {
 }
 
 #[cfg(feature = "distribute")]
-impl TryFrom<Box<CStr>> for Name {
+impl TryFrom<Box<CStr>> for FileName {
     type Error = &'static str;
 
     fn try_from(name: Box<CStr>) -> Result<Self, Self::Error> {
@@ -199,7 +199,7 @@ mod tests {
     fn names_that_lead_elsewhere_are_refused() {
         let long = std::ffi::CString::new([b'a'; LONGEST_NAME + 1]).unwrap();
         for name in [c"", c".", c"..", c"/", c"a/b", &*long] {
-            assert!(travelled(&Name::from(name)).is_err(), "{name:?}");
+            assert!(travelled(&FileName::from(name)).is_err(), "{name:?}");
         }
     }
 }

@@ -14,7 +14,7 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
-use crate::failures::{Failures, Message};
+use crate::failures::{Diagnostic, Failures};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
@@ -172,7 +172,7 @@ impl RemoveContext<'_> {
 
     /// Reports a failure about a name.
     pub(super) fn fail(&self, name: Name<'_>, error: Error) {
-        let failure = Message::Failure(error);
+        let failure = Diagnostic::Failure(error);
         self.failures.report(name.operand, failure, &self.report);
     }
 

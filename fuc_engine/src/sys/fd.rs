@@ -6,7 +6,7 @@
 //!   DirSlot    any thread pins it                             `Send` and `Sync`
 //! ```
 //!
-//! A number means a file only together with a [`Table`]. So the compiler refuses to move an [`Fd`] to a
+//! A number means a file only together with a [`TableId`]. So the compiler refuses to move an [`Fd`] to a
 //! thread with another table.
 
 use std::fs::File;
@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 
 use rustix::io::Errno;
 
-use super::table::Table;
+use super::table::TableId;
 
 /// An open file, and the owner of its descriptor in the table of this thread.
 #[derive(Debug)]
@@ -90,14 +90,14 @@ impl AsFd for Borrowed<'_> {
 pub(crate) struct SharedFd {
     /// In `table`, not in that of any other thread.
     fd: RawFd,
-    table: Table,
+    table: TableId,
 }
 
 impl SharedFd {
     /// Returns a descriptor of the file that this thread can use.
     ///
     /// # Errors
-    /// As [`Table::import`].
+    /// As [`TableId::import`].
     pub(crate) fn borrow(&self) -> Result<Borrowed<'_>, Errno> {
         if !self.table.is_current() {
             return self
@@ -114,7 +114,7 @@ impl SharedFd {
     /// Returns the descriptor for this thread.
     ///
     /// # Errors
-    /// As [`Table::import`], and the descriptor as it was.
+    /// As [`TableId::import`], and the descriptor as it was.
     pub(crate) fn take(self) -> Result<Fd, (Errno, Self)> {
         if !self.table.is_current() {
             let copied = self.table.import(self.fd);
@@ -137,7 +137,7 @@ impl SharedFd {
 
 impl From<Fd> for SharedFd {
     fn from(fd: Fd) -> Self {
-        let table = Table::current();
+        let table = TableId::current();
         table.retain();
         let fd = fd.into_raw_fd();
         Self { fd, table }

@@ -18,7 +18,7 @@ use rustix::io::Errno;
 use super::fd::Fd;
 use super::identity::Identity;
 use super::stat::stat_directory;
-use super::table::Table;
+use super::table::TableId;
 use crate::sync::{self, AtomicU64};
 
 /// No inode has this number on a filesystem in use.
@@ -32,7 +32,7 @@ impl SlotState {
     /// No descriptor and no table has the highest number.
     const EMPTY: Self = Self(u64::MAX << 24);
 
-    fn pinned_once(fd: RawFd, Table(number): Table) -> Self {
+    fn pinned_once(fd: RawFd, TableId(number): TableId) -> Self {
         Self((fd as u64) << 32 | u64::from(number) << 24 | 1)
     }
 
@@ -41,8 +41,8 @@ impl SlotState {
     }
 
     /// Returns the table of the descriptor.
-    fn table(self) -> Table {
-        Table((self.0 >> 24) as u8)
+    fn table(self) -> TableId {
+        TableId((self.0 >> 24) as u8)
     }
 
     fn pins(self) -> u64 {
@@ -104,7 +104,7 @@ impl DirSlot {
     /// Stores the descriptor and pins it. Returns it as an error if the slot already has one.
     pub(crate) fn install(&self, fd: Fd) -> Result<Pinned<'_>, Fd> {
         let SlotState(empty) = SlotState::EMPTY;
-        let table = Table::current();
+        let table = TableId::current();
         table.retain();
         let state = SlotState::pinned_once(fd.as_raw_fd(), table);
         // Release: publishes the descriptor, its table and the identity to the Acquire of `try_pin`.
@@ -124,7 +124,7 @@ impl DirSlot {
     /// this thread.
     #[inline]
     pub(crate) fn try_pin(&self) -> Option<Pinned<'_>> {
-        let current = Table::current();
+        let current = TableId::current();
         let state = self.add_pin(|state| state.table() == current)?;
         Some(Pinned::new(Pin(self), state.descriptor()))
     }
@@ -132,7 +132,7 @@ impl DirSlot {
     /// Does the same as [`try_pin`](Self::try_pin), and copies a descriptor from the table of another thread.
     ///
     /// # Errors
-    /// As [`Table::import`].
+    /// As [`TableId::import`].
     #[cold]
     pub(crate) fn try_pin_or_import(&self) -> Result<Option<Pinned<'_>>, Errno> {
         let Some(state) = self.add_pin(|state| state != SlotState::EMPTY) else {

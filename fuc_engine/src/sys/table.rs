@@ -41,7 +41,7 @@ const THREAD: PidfdFlags = PidfdFlags::from_bits_retain(libc::O_EXCL as u32);
 
 /// The number of a descriptor table, which is less than [`TABLES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Table(pub(super) u8);
+pub(super) struct TableId(pub(super) u8);
 
 /// The state of a table.
 struct State {
@@ -69,12 +69,12 @@ static STATES: [State; TABLES as usize] = [const {
 }; TABLES as usize];
 
 thread_local! {
-    static CURRENT: Cell<Table> = const { Cell::new(Table::OF_PROCESS) };
+    static CURRENT: Cell<TableId> = const { Cell::new(TableId::OF_PROCESS) };
     /// Threads from whose tables this one has copied descriptors.
     static OWNERS: RefCell<Vec<(Pid, OwnedFd)>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Table {
+impl TableId {
     /// Threads without a private table share it.
     const OF_PROCESS: Self = Self(0);
 
@@ -237,7 +237,7 @@ fn can_import() -> bool {
 /// Closes the descriptors that other threads have left to this one.
 #[inline]
 pub(crate) fn close_orphans() {
-    let table = Table::current();
+    let table = TableId::current();
     if table.state().has_orphans.load(Relaxed) {
         table.close_orphans();
     }
@@ -278,12 +278,12 @@ impl PrivateTables {
 }
 
 /// The table of a thread that starts another one. At first, both share it.
-pub(crate) struct InheritedTable(Table);
+pub(crate) struct InheritedTable(TableId);
 
 impl InheritedTable {
     /// Returns the table of the calling thread, for a thread that it starts.
     pub(crate) fn of_this_thread() -> Self {
-        let table = Table::current();
+        let table = TableId::current();
         // Relaxed: the calling thread uses the table, so it is not free.
         table.state().users.fetch_add(1, Relaxed);
         Self(table)
@@ -308,7 +308,7 @@ impl InheritedTable {
             && can_import()
             // The end of the thread closes its copies of them.
             && !output.into_iter().any(may_write);
-        let claimed = is_possible.then(Table::claim).flatten();
+        let claimed = is_possible.then(TableId::claim).flatten();
         let Some(table) = claimed else {
             return self.keep();
         };
@@ -364,7 +364,7 @@ fn may_write_when_closed(number: RawFd) -> Option<bool> {
 }
 
 /// The use of a table by the calling thread. It ends when this is dropped.
-pub(crate) struct TableUse(Table);
+pub(crate) struct TableUse(TableId);
 
 impl Drop for TableUse {
     fn drop(&mut self) {

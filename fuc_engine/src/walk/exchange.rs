@@ -22,8 +22,8 @@ use rustix::fs::FileType;
 
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
-    Exchange, FileRange, Finished, Given, Incoming, Load, Name, ParentId, Role, Sharing, Stolen,
-    Ticket,
+    Exchange, FileName, FileRange, Finished, Given, Incoming, Load, ParentId, Role, Sharing,
+    Stolen, Ticket,
 };
 use crate::execution::Execution;
 use crate::hashing::HashMap;
@@ -400,10 +400,10 @@ pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<
 }
 
 /// Returns the names on the way from the operand to `parent`.
-fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<Name> {
+fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<FileName> {
     let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
     let below = places.take_while(|place| place.parent.is_some());
-    let mut names: Vec<Name> = below.map(|place| (&*place.name).into()).collect();
+    let mut names: Vec<FileName> = below.map(|place| (&*place.name).into()).collect();
     names.reverse();
     names
 }

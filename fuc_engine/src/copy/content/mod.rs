@@ -95,7 +95,7 @@ pub(super) enum Next {
 
 /// Called between the pieces of a large file, with the bytes moved since the last call. It returns [`Next::Share`] only after
 /// a piece with a rest.
-type Progress<'p> = &'p mut dyn FnMut(Piece) -> Next;
+type OnPiece<'p> = &'p mut dyn FnMut(Piece) -> Next;
 
 /// The reason why content could not be moved, by the side that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,7 +193,7 @@ pub(super) struct ContentCopy<'a> {
     buffer_bytes: usize,
     /// `None` if the source is small, or if no server stores it.
     read_ahead: Option<ReadAhead>,
-    /// Bytes moved since the last call of `progress`.
+    /// Bytes moved since the last call of `on_piece`.
     unreported: u64,
     /// `true` if the source ended before its size.
     is_short: bool,
@@ -208,14 +208,14 @@ impl<'a> ContentCopy<'a> {
         dest: Sink<'a>,
         options: &'a CopyOp<'a>,
         buffer: &'a mut Vec<u8>,
-        progress: Progress<'a>,
+        on_piece: OnPiece<'a>,
     ) -> Self {
         Self {
             source,
             dest,
             options,
             method: CopyMethod::default(),
-            writer: SparseWriter::new(dest.fd, progress),
+            writer: SparseWriter::new(dest.fd, on_piece),
             buffer,
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
@@ -408,7 +408,7 @@ impl<'a> ContentCopy<'a> {
             return Ok(());
         }
         let bytes = std::mem::take(&mut self.unreported);
-        match (self.writer.progress)(Piece { bytes, rest }) {
+        match (self.writer.on_piece)(Piece { bytes, rest }) {
             Next::Piece => {}
             Next::Share => self.is_shared = true,
             Next::Cancel => return Err(ContentError::Cancelled),
@@ -480,11 +480,11 @@ mod tests {
             ..CopyOp::default()
         };
         let mut reported = Vec::new();
-        let mut progress = |piece: Piece| {
+        let mut on_piece = |piece: Piece| {
             reported.push(piece.bytes);
             Next::Piece
         };
-        let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut progress).run();
+        let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).run();
         let counted: u64 = reported.iter().sum();
         assert_eq!(moved.unwrap().bytes + counted, size as u64);
         assert!(std::fs::read(dest).unwrap() == vec![1; size]);

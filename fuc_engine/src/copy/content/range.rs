@@ -37,7 +37,7 @@ impl<'a> RangeCopy<'a> {
         }
     }
 
-    /// Copies the range, or the part of it before the end of the source. `progress` gets the bytes moved since the last
+    /// Copies the range, or the part of it before the end of the source. `on_piece` gets the bytes moved since the last
     /// call. It returns the end of the range, which may have come nearer, or `None` if the run was cancelled. Returns the
     /// position at which the copy has ended.
     ///
@@ -46,7 +46,7 @@ impl<'a> RangeCopy<'a> {
     pub(crate) fn run(
         &mut self,
         range: Range<u64>,
-        progress: &mut dyn FnMut(Piece) -> Option<u64>,
+        on_piece: &mut dyn FnMut(Piece) -> Option<u64>,
     ) -> Result<u64, ContentError> {
         let Range {
             start: mut at,
@@ -74,7 +74,7 @@ impl<'a> RangeCopy<'a> {
                 is_complete = read == 0 || at == data.end.min(end);
                 if bytes >= READ_PIECE_BYTES as u64 || is_complete {
                     let rest = (!is_complete).then_some(at);
-                    end = progress(Piece { bytes, rest }).ok_or(ContentError::Cancelled)?;
+                    end = on_piece(Piece { bytes, rest }).ok_or(ContentError::Cancelled)?;
                     bytes = 0;
                 }
             }

@@ -31,7 +31,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{ALL, ContentCopy, ContentError, Next, PIECE_BYTES, Piece, Progress, Rung};
+use super::{ALL, ContentCopy, ContentError, Next, OnPiece, PIECE_BYTES, Piece, Rung};
 use crate::observer::Mechanism;
 use crate::sys::{self, Storage};
 
@@ -140,7 +140,7 @@ pub(super) fn next_data(file: BorrowedFd<'_>, at: u64) -> Result<Option<Range<u6
 pub(super) struct SparseWriter<'a> {
     dest: BorrowedFd<'a>,
     /// Called between pieces of the content, also of zeros in a hole that is filled.
-    pub(super) progress: Progress<'a>,
+    pub(super) on_piece: OnPiece<'a>,
     /// Size of the blocks that become holes if they are zero.
     zero_block_bytes: Option<usize>,
     /// Position in the file of the next byte.
@@ -160,10 +160,10 @@ impl<'a> SparseWriter<'a> {
     /// blocks, and network filesystems report sizes that are not those of their blocks.
     const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 512..=64 << 10;
 
-    pub(super) fn new(dest: BorrowedFd<'a>, progress: Progress<'a>) -> Self {
+    pub(super) fn new(dest: BorrowedFd<'a>, on_piece: OnPiece<'a>) -> Self {
         Self {
             dest,
-            progress,
+            on_piece,
             zero_block_bytes: None,
             at: 0,
             offset: 0,
@@ -288,7 +288,7 @@ impl<'a> SparseWriter<'a> {
             self.written_to += zeros.len() as u64;
             self.offset = self.written_to;
             let (bytes, rest) = (0, None);
-            if (self.progress)(Piece { bytes, rest }) == Next::Cancel {
+            if (self.on_piece)(Piece { bytes, rest }) == Next::Cancel {
                 return Err(ContentError::Cancelled);
             }
         }

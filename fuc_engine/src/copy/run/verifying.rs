@@ -189,18 +189,18 @@ fn read(
         .or_else(|_| open(Uncached::Dropped))
         .map_err(|errno| (Operation::OpenSource, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
-    let progress = || worker.copied_piece(0);
-    let content = hash(file, reopen, &mut buffer, progress);
+    let on_piece = || worker.copied_piece(0);
+    let content = hash(file, reopen, &mut buffer, on_piece);
     worker.scratch.own.buffer = buffer;
     content.map_err(|errno| (Operation::Read, errno))
 }
 
-/// Reads a file to its end. Calls `progress` after each megabyte. `reopen` opens the file in another way.
+/// Reads a file to its end. Calls `on_piece` after each megabyte. `reopen` opens the file in another way.
 fn hash(
     mut file: Fd,
     mut reopen: Option<impl FnOnce() -> Result<Fd, Errno>>,
     buffer: &mut Vec<u8>,
-    mut progress: impl FnMut() -> Next,
+    mut on_piece: impl FnMut() -> Next,
 ) -> Result<ReadContent, Errno> {
     if !sys::is_regular(&sys::stat_open(&file)?) {
         return Ok(ReadContent::NotAFile);
@@ -226,7 +226,7 @@ fn hash(
                 position += bytes as u64;
             }
         }
-        if progress() == Next::Cancel {
+        if on_piece() == Next::Cancel {
             return Ok(ReadContent::Cancelled);
         }
     }

@@ -21,7 +21,7 @@ fn with_private_table<T: Send>(
     thread::scope(|scope| {
         let run = || {
             let _table = inherited.replace(permit, kept);
-            let is_private = Table::current() != Table::OF_PROCESS;
+            let is_private = TableId::current() != TableId::OF_PROCESS;
             if !is_private {
                 let are_impossible = pidfd_open(gettid(), THREAD).is_err() || has_seccomp();
                 assert!(are_impossible, "the table is not private");
