@@ -791,3 +791,26 @@ fn deep_trees_are_deleted_with_few_descriptors() {
         Attributes::CONTENT,
     );
 }
+
+#[test]
+fn a_file_stays_that_its_source_lacks_for_a_moment_only() {
+    let scratch = built(|tree| {
+        tree.file("s/document", "1").file("d/document", "1");
+        for dir in ["s", "d"] {
+            tree.select(format!("{dir}/document"))
+                .mtime(Duration::from_secs(1_000_000_000));
+        }
+    });
+    let run = Run::new(CPZ).args(["-aT", "--resume", "--delete", "s", "d"]);
+    let run = run.current_dir(&scratch);
+    let calls = or_skip!(run.calls());
+    let looks = calls
+        .iter()
+        .filter(|call| call.shown.contains("/s>, \"document\""));
+    let looks: Vec<_> = looks.collect();
+    assert!(looks.len() >= 2, "{calls:?}");
+    for call in looks {
+        let outcome = run.with_fault(call, "error=ENOENT").output();
+        assert!(scratch.path().join("d/document").exists(), "{outcome}");
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -16,6 +18,9 @@ use crate::hashing::HashSet;
 use crate::node::Side;
 use crate::sys::{self, At, Listed, Listing};
 use crate::walk;
+
+/// The time that a program may take to put a file into the place of another one.
+const SETTLING: Duration = Duration::from_millis(2);
 
 /// A name that is found in a dest, but not listed there, with the id of what it leads to.
 type Hidden = (FileId, CString);
@@ -32,9 +37,25 @@ impl Mirror<'_, '_> {
         if !buffer.fill(listed)? || self.ctx.report.must_stop() {
             return Ok(None);
         }
-        let extraneous = buffer.entries().filter(|entry| self.is_extraneous(*entry));
-        let names = extraneous.map(|entry| entry.name.to_owned()).collect();
-        self.without_copies(names, aliases)
+        let is_extraneous = |entry: &Listed<'_>| self.is_extraneous(*entry);
+        let mut extraneous: Vec<_> = buffer.entries().filter(is_extraneous).collect();
+        if !extraneous.is_empty() {
+            // A program that saves a file may rename the old one away before it creates the new one.
+            if self.was_just_changed() {
+                thread::sleep(SETTLING);
+            }
+            extraneous.retain(is_extraneous);
+        }
+        let names = extraneous.into_iter().map(|entry| entry.name.to_owned());
+        self.without_copies(names.collect(), aliases)
+    }
+
+    /// Returns `true` if the source directory was changed within the last second or so.
+    fn was_just_changed(&self) -> bool {
+        let now = SystemTime::UNIX_EPOCH.elapsed();
+        let now = now.map_or(0, |since| since.as_secs() as i64);
+        let source = sys::stat_open(self.source);
+        source.is_ok_and(|source| sys::modified(&source).seconds.abs_diff(now) <= 1)
     }
 
     /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. Returns `None` if they
