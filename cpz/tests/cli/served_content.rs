@@ -4,8 +4,9 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Errno, FileType, FuseMount, Habits},
+    probe::{Errno, FileType, FuseMount, Habits, has_program},
     run::{Run, Status},
+    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise},
 };
@@ -283,5 +284,28 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
             let message = format!("{listed_type:?} {option}");
             assert_eq!(directories(&stored), directories(&expected), "{message}");
         }
+    }
+}
+
+#[test]
+fn a_dest_is_emptied_even_if_its_server_only_pretends_to_truncate_it() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path())
+        .file("file", "new")
+        .file("empty", "");
+    for name in ["file", "empty"] {
+        Tree::at(mount.stored()).file(name, "older content");
+        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e"]);
+        let run = run.args(["inject=ftruncate:retval=0", CPZ, name]);
+        run.arg(mount.path())
+            .current_dir(&scratch)
+            .output()
+            .assert_success();
+        let [source, dest] = [scratch.path(), mount.stored()].map(|dir| fs::read(dir.join(name)));
+        assert_eq!(source.unwrap(), dest.unwrap(), "{name}");
     }
 }

@@ -4,7 +4,7 @@
 //! before it is known that the file that was opened is not the source: only this check, and that of
 //! [`super::alias`], protect the source of `cp f f`, whatever alias names it.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
@@ -247,6 +247,16 @@ impl<'c> Opening<'c, '_> {
         Ok(OpenDest { origin, ..dest })
     }
 
+    /// Empties an open dest, which was seen as `present`. Looks at it again if its filesystem may only pretend to do that.
+    fn empty(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<(), Errno> {
+        sys::set_size(dest, 0)?;
+        let is_native = || self.ctx.writers.is_native(FileId::of(present).device, dest);
+        match present.st_size == 0 || is_native() || sys::stat_open(dest)?.st_size == 0 {
+            true => Ok(()),
+            false => Err(Errno::OPNOTSUPP),
+        }
+    }
+
     /// Prepares the opened dest for the content: truncates it, unless only attributes are copied. Takes away permissions
     /// until the copy is complete. Stats it again, because another process may have replaced it since. If `refused` is the
     /// errno of opening it, it is only held so far.
@@ -273,7 +283,7 @@ impl<'c> Opening<'c, '_> {
                 Some(errno) => Err(errno),
                 None if has_content => Ok(()),
                 // An empty file is truncated too: that gives it a new time of modification.
-                None => sys::set_size(dest.as_fd(), 0),
+                None => self.empty(dest.as_fd(), &opened),
             };
             if let Err(errno) = emptied {
                 let access = match has_content {
