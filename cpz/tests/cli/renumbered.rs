@@ -51,6 +51,20 @@ fn are_kept_between_the_copies() {
 }
 
 #[test]
+fn a_directory_is_copied_where_all_have_one_number() {
+    for numbering in [Numbering::Equal, Numbering::Zero] {
+        let mount = or_skip!(FuseMount::with(Habits {
+            numbering,
+            ..Habits::default()
+        }));
+        Tree::at(mount.stored()).file("s/file", "content");
+        succeeds(mount.path(), &["s", "d"]);
+        let copied = fs::read_to_string(mount.stored().join("d/file"));
+        assert_eq!(copied.unwrap(), "content", "{numbering:?}");
+    }
+}
+
+#[test]
 fn are_kept_on_kernels_that_link_no_open_files() {
     if !has_program("strace") {
         skip!("there is no strace");

@@ -109,7 +109,9 @@ impl Entering<'_> {
         if source.unlisted.is_none() && ctx.changes.is_absent(dest.as_fd()) {
             self.check_absent(id);
         }
-        if id.file() == stat.identity.file() && !ctx.policy.keeps_existing() {
+        // Some filesystems give all directories one number, also new ones.
+        let is_same = id.file() == stat.identity.file() && origin == Origin::Existing;
+        if is_same && !ctx.policy.keeps_existing() {
             // Each entry already is a hard link to itself.
             let is_complete = ctx.policy.makes_hard_links();
             return Err((!is_complete).then(|| ctx.refused(entry, Refusal::SameFile).error));
