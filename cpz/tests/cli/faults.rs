@@ -1,11 +1,11 @@
 //! Each system call of a run fails in every way that is possible: either the copy is right and the status
 //! is 0, or a message names a path and the status is 1.
 
-use std::{fs, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{supports_acls, supports_xattrs},
+    probe::{has_program, supports_acls, supports_xattrs},
     run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
     skip,
     snapshot::{Attributes, Snapshot},
@@ -355,5 +355,61 @@ fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
             assert_eq!(scratch.path().join("d/new").exists(), is_copied, "{name}");
             assert!(scratch.path().join("d/old").exists(), "{name}");
         }
+    }
+}
+
+/// Copies `s` to `d` while each of `calls` fails as `fault` says.
+fn copy_with_faults(scratch: &Scratch, calls: &str, fault: &str, args: &[&str]) -> Outcome {
+    let inject = format!("inject={calls}:{fault}");
+    let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, CPZ]);
+    run.args(args)
+        .args(["s", "d"])
+        .current_dir(scratch)
+        .output()
+}
+
+#[test]
+fn a_mode_that_is_right_already_need_not_be_set() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).file("s", "1").mode(0o600);
+    for error in ["EPERM", "ENOSYS", "EIO"] {
+        let fault = format!("error={error}");
+        let calls = "fchmod,fchmodat,?fchmodat2";
+        copy_with_faults(&scratch, calls, &fault, &["--preserve=ownership"]).assert_success();
+    }
+}
+
+#[test]
+fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
+    let scratch = Scratch::in_memory();
+    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, b"data")]);
+    let run = Run::new(CPZ).args(["s", "d"]).current_dir(&scratch);
+    let calls = or_skip!(run.calls());
+    let first = calls.iter().find(|call| call.shown.contains("SEEK_DATA"));
+    for error in ["EINVAL", "EOPNOTSUPP"] {
+        remove_for_sure(scratch.path().join("d")).unwrap();
+        let outcome = run.with_fault(first.unwrap(), &format!("error={error}"));
+        outcome.output().assert_success();
+        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        assert!(fs::read(source).unwrap() == fs::read(&dest).unwrap());
+        assert!(fs::metadata(dest).unwrap().blocks() < 2048);
+    }
+}
+
+#[test]
+fn a_dest_is_replaced_without_random_bytes_of_the_kernel() {
+    if !has_program("strace") {
+        skip!("there is no strace");
+    }
+    for error in ["ENOSYS", "EPERM"] {
+        let scratch = Scratch::in_memory();
+        Tree::at(scratch.path()).file("s", "new").file("d", "old");
+        let fault = format!("error={error}");
+        copy_with_faults(&scratch, "getrandom", &fault, &["-lf"]).assert_success();
+        let read = fs::read_to_string(scratch.path().join("d"));
+        assert_eq!(read.unwrap(), "new");
     }
 }

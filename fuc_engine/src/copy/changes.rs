@@ -8,9 +8,11 @@
 //! with `ENOTDIR`, so none can change anything, or look at something else.
 
 use std::ffi::{CStr, CString, OsStr};
+use std::hash::BuildHasher;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use rustix::io::Errno;
 
@@ -20,6 +22,7 @@ use super::facts::{FileId, Symlinks};
 use super::operand::Operands;
 use super::policy::Policy;
 use crate::execution::Execution;
+use crate::hashing::Seeded;
 use crate::observer::CopyMethod;
 use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Stat};
@@ -92,10 +95,14 @@ pub(super) enum Changes {
 }
 
 /// Returns an unpredictable name beside `dest`.
-pub(super) fn hidden_name(dest: &CStr) -> Result<CString, Errno> {
+pub(super) fn hidden_name(dest: &CStr) -> CString {
     let (directory, _) = paths::split(dest.to_bytes());
-    let name = format!(".cpz-{:032x}", sys::random()?);
-    Ok(paths::c_string([directory, name.as_bytes()].concat()))
+    let hash = || Seeded::default().hash_one((Instant::now(), dest));
+    let name = format!(
+        ".cpz-{:032x}",
+        sys::random().unwrap_or_else(|| hash().into())
+    );
+    paths::c_string([directory, name.as_bytes()].concat())
 }
 
 /// Calls `plan` apart from the caller, so that a real run does not pay for the code of a dry one.
@@ -298,7 +305,7 @@ impl Changes {
             plan.unlink(spot.with_path())?;
             return create(dest);
         }
-        let name = hidden_name(dest)?;
+        let name = hidden_name(dest);
         create(&name)?;
         let renamed = sys::rename(dir, &name, dest);
         // The name is still there if the rename failed, or if both were one file.

@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::time::Duration;
 
 use rustix::fs::Mode;
-use rustix::io::{Errno, fcntl_dupfd_cloexec};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{
@@ -79,12 +79,12 @@ pub(crate) fn random_at_start() -> u128 {
     u128::from_ne_bytes(unsafe { bytes.read() })
 }
 
-/// Returns random bytes, others each time.
-pub(crate) fn random() -> Result<u128, Errno> {
+/// Returns random bytes, others each time, or `None` if the kernel refuses that.
+pub(crate) fn random() -> Option<u128> {
     let mut bytes = [0_u8; 16];
     // So few bytes come at once or not at all.
-    getrandom(&mut bytes, GetRandomFlags::empty())?;
-    Ok(u128::from_ne_bytes(bytes))
+    getrandom(&mut bytes, GetRandomFlags::empty()).ok()?;
+    Some(u128::from_ne_bytes(bytes))
 }
 
 /// Returns how many bytes of memory the cgroup of this process may use. Returns `None` if it has no

@@ -208,6 +208,8 @@ impl Transfer<'_> {
             // Lost content matters more than an attribute.
             outcome = match set {
                 Err(error) if error.operation == Operation::Write => set,
+                // cp does not set a mode that is right already.
+                Err(_) if preserve.mode == ModePolicy::Default && self.has_mode(mode) => outcome,
                 _ => outcome.and(set),
             };
         }
@@ -270,6 +272,11 @@ impl Transfer<'_> {
         }
     }
 
+    fn has_mode(&self, mode: u32) -> bool {
+        let dest = self.dest.stat();
+        dest.is_ok_and(|dest| dest.st_mode & 0o7777 == mode)
+    }
+
     /// Returns `true` if the dest has the owner and the group of its source.
     fn has_owner(&self) -> bool {
         let dest = self.dest.stat();
@@ -312,6 +319,8 @@ impl Transfer<'_> {
         }
         match (copied, wants) {
             (Err(error), Xattrs::Require) => return Err(unset(error)),
+            // As in cp, if nothing else is copied, each loss is named.
+            (Err(error), _) if policy.options.attributes_only => *warning = Some(unset(error)),
             (Err(InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP)), Xattrs::Warn) => {}
             (Err(error), Xattrs::Warn) => *warning = Some(unset(error)),
             (Ok(()) | Err(_), _) => {}

@@ -237,8 +237,7 @@ impl<'a> ContentCopy<'a> {
         };
         if let Rung::NotHere = self.try_clone()? {
             if self.options.sparse == Sparse::Always && self.dest.is_file {
-                self.writer.find_zeros().map_err(ContentError::Write)?;
-                self.method.finds_zeros = true;
+                self.find_zeros()?;
             }
             self.try_rungs()?;
             if !self.is_shared {
@@ -252,16 +251,24 @@ impl<'a> ContentCopy<'a> {
         })
     }
 
+    /// Leaves holes in the dest where the source has blocks of zeros.
+    fn find_zeros(&mut self) -> Result<(), ContentError> {
+        self.method.finds_zeros = true;
+        self.writer.find_zeros().map_err(ContentError::Write)
+    }
+
     /// Tries the rungs below cloning.
     fn try_rungs(&mut self) -> Result<(), ContentError> {
-        let looks_for_holes = has_holes(&self.source.stat) && self.dest.is_file;
-        if looks_for_holes
-            && self.options.sparse != Sparse::Never
-            && matches!(self.copy_around_holes()?, Rung::Copied)
-        {
-            return Ok(());
-        }
-        if self.source.size() > 0
+        let keeps_holes = has_holes(&self.source.stat)
+            && self.dest.is_file
+            && self.options.sparse != Sparse::Never;
+        if keeps_holes {
+            if let Rung::Copied = self.copy_around_holes()? {
+                return Ok(());
+            }
+            // As in cp, if the filesystem does not say where they are.
+            self.find_zeros()?;
+        } else if self.source.size() > 0
             && self.options.lets_kernel_copy()
             && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests()?)
             && matches!(self.copy_in_kernel()?, Rung::Copied)

@@ -256,7 +256,7 @@ fn create_beside<'w>(
     source_mode: u32,
     naming: Naming,
 ) -> Result<OpenDest<'w>, Errno> {
-    let name = hidden_name(entry.dest_name)?;
+    let name = hidden_name(entry.dest_name);
     let mode = ctx.policy.creation_mode(source_mode);
     let file = ctx
         .descriptors
