@@ -87,6 +87,12 @@ pub(crate) fn directory_id_of(dir: BorrowedFd<'_>, path: &CStr) -> Option<FileId
     directory.ok().map(|directory| FileId::of(&directory))
 }
 
+/// Returns what a name in a directory leads to, if that can be looked at. Does not follow it if it is a link.
+pub(crate) fn id_of(dir: BorrowedFd<'_>, name: &CStr) -> Option<FileId> {
+    let stat = sys::stat(dir, name, Symlinks::NoFollow);
+    stat.ok().map(|stat| FileId::of(&stat))
+}
+
 /// Returns the last component of a path.
 pub(crate) fn name_of(path: &[u8]) -> CString {
     c_string(split(path).1)

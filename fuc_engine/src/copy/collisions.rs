@@ -22,8 +22,9 @@ use rustix::io::Errno;
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::decide::overwrite::{self, Sameness};
-use super::facts::{CopyNode, Entry, Facts, FileId, Symlinks};
-use super::look;
+use super::dest::alias::sameness;
+use super::entry::Entry;
+use super::facts::{CopyNode, Facts, FileId, Symlinks};
 use super::options::Backup;
 use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
@@ -38,30 +39,30 @@ use crate::sys::{self, Stat, Storage};
 /// This run has made the directory of such a dest. On a native filesystem, another spelling of its name leads to it,
 /// too. On any other, it may have names that cannot be foreseen. An operand that is backed up may replace an
 /// earlier one.
-pub(super) fn may_be_other_copy(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    ctx.dest_directory_origin(entry) == Origin::Created
-        && (!entry.is_operand() || ctx.backup_rule(entry).is_none())
-        && (!is_native(ctx, entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
+pub(super) fn may_be_other_copy(entry: &Entry<'_>) -> bool {
+    entry.dest_directory_origin() == Origin::Created
+        && (!entry.is_operand() || entry.backup_rule().is_none())
+        && (!is_native(entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
 }
 
 /// Returns the refusal to replace a dest that this run has made from another source.
-pub(super) fn just_created(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Failure {
-    let kind = |symlinks| look::dest_facts(ctx, entry, symlinks).map(|facts| facts.kind);
-    let writes_to_dest = ctx.policy.options.as_links.is_none()
+pub(super) fn just_created(entry: &Entry<'_>, source: &Facts) -> Failure {
+    let kind = |symlinks| entry.dest_facts(symlinks).map(|facts| facts.kind);
+    let writes_to_dest = entry.ctx.policy.options.as_links.is_none()
         && source.kind == FileType::RegularFile
-        && !ctx.treatment(entry).vacates();
+        && !entry.treatment().vacates();
     let refusal = overwrite::just_created(
         writes_to_dest,
         || kind(Symlinks::NoFollow),
         || kind(Symlinks::Follow),
     );
-    ctx.refused(entry, refusal)
+    entry.refused(refusal)
 }
 
 /// Returns `true` if another worker may meet the dest that this worker creates.
 #[inline]
-pub(super) fn may_be_met(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    ctx.merges_directories
+pub(super) fn may_be_met(entry: &Entry<'_>) -> bool {
+    entry.ctx.merges_directories
         || entry
             .node
             .is_some_and(|node| node.state.origin() == Origin::Existing)
@@ -73,7 +74,8 @@ fn has_workers(ctx: &Context<'_>) -> bool {
 
 /// Lets no other worker write to a dest whose name a filesystem may take for this one, in a directory that existed.
 /// Native filesystems need no such care, because their inode numbers show what is one file.
-pub(super) fn reserve_name<'c>(ctx: &'c Context<'_>, entry: &Entry<'_>) -> Option<Writing<'c>> {
+pub(super) fn reserve_name<'c>(entry: &Entry<'c>) -> Option<Writing<'c>> {
+    let ctx = entry.ctx;
     let node = entry.node?;
     if node.state.origin() == Origin::Created
         || !has_workers(ctx)
@@ -125,10 +127,10 @@ pub(super) fn begin_writing_new<'c>(
 }
 
 /// Returns `true` if the directory of the dest is on a native filesystem.
-fn is_native(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+fn is_native(entry: &Entry<'_>) -> bool {
     match entry.node {
         None => Storage::of(entry.dest_dir) == Storage::Native,
-        Some(node) => is_node_native(ctx, node, entry.dest_dir),
+        Some(node) => is_node_native(entry.ctx, node, entry.dest_dir),
     }
 }
 
@@ -187,9 +189,10 @@ fn shares_dests(ctx: &Context<'_>, parent: &CopyNode) -> bool {
 
 /// Returns `true` if a name in another case leads to the same file.
 pub(super) fn has_other_spelling(dir: BorrowedFd<'_>, name: &CStr) -> bool {
-    let itself = look::id_in(dir, name);
-    let is_same =
-        |other: &CString| **other != *name && itself.is_some() && look::id_in(dir, other) == itself;
+    let itself = paths::id_of(dir, name);
+    let is_same = |other: &CString| {
+        **other != *name && itself.is_some() && paths::id_of(dir, other) == itself
+    };
     other_spellings(name).iter().any(is_same)
 }
 
@@ -246,82 +249,68 @@ impl UsedNames {
     }
 
     /// Returns the first operand that has used the dest of this one, or has copied `source` there.
-    fn first(&self, ctx: &Context<'_>, operand: u32, source: Option<FileId>) -> Option<u32> {
-        let used = Used::by(ctx, operand, source)?;
+    fn first(&self, entry: &Entry<'_>, source: Option<FileId>) -> Option<u32> {
+        let used = Used::by(entry.ctx, entry.operand, source)?;
         lock(&self.0).get(&used).copied()
     }
 
     /// Notes the source of an operand. Returns the warning if an earlier operand was the same
     /// source: the operand is skipped then.
-    pub(super) fn note_source(
-        &self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-        source: &Stat,
-    ) -> Result<(), Error> {
+    pub(super) fn note_source(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Error> {
         let is_directory = sys::is_directory(source);
         let id = Some(FileId::of(source));
         // With backups, a second copy of a file backs up the first one.
-        let is_backed_up = !is_directory && ctx.backup_rule(entry).is_some();
+        let is_backed_up = !is_directory && entry.backup_rule().is_some();
         // An operand that has waited for earlier ones is begun again.
-        let first = self.first(ctx, entry.operand, id);
+        let first = self.first(entry, id);
         let was_used = first.is_some_and(|first| first != entry.operand);
         // A directory may be named through a link, too.
-        let is_repeated = was_used && (is_directory || was_named_before(ctx, entry));
+        let is_repeated = was_used && (is_directory || was_named_before(entry));
         if is_repeated && !is_backed_up {
             let refusal = match is_directory {
                 true => Refusal::DirectoryNamedTwice,
                 false => Refusal::FileNamedTwice,
             };
-            return Err(Error::refused(refusal, ctx.path(entry, Side::Source)));
+            return Err(Error::refused(refusal, entry.path(Side::Source)));
         }
         if !is_directory {
-            self.note(ctx, entry.operand, id);
+            self.note(entry.ctx, entry.operand, id);
         }
         Ok(())
     }
 
     /// Fails if an earlier operand has made the dest of this one, unless that dest is renamed
     /// to a numbered backup.
-    pub(super) fn check_dest(
-        &self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-        source: &Stat,
-    ) -> Result<(), Failure> {
-        let is_numbered = ctx.backup_rule(entry) == Some(Backup::Numbered);
-        if is_numbered || self.first(ctx, entry.operand, None).is_none() {
+    pub(super) fn check_dest(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+        let is_numbered = entry.backup_rule() == Some(Backup::Numbered);
+        if is_numbered || self.first(entry, None).is_none() {
             return Ok(());
         }
         let source = &Facts::of(source);
-        let treatment = ctx.treatment(entry);
-        let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-        if let Some(dest) = look::dest_facts(ctx, entry, symlinks) {
-            match look::sameness(ctx, entry, treatment, source, &dest) {
-                Sameness::SameFile => return Err(ctx.refused(entry, Refusal::SameFile)),
+        let treatment = entry.treatment();
+        let symlinks = entry.ctx.policy.symlinks_of_dest(source, treatment);
+        if let Some(dest) = entry.dest_facts(symlinks) {
+            match sameness(entry, treatment, source, &dest) {
+                Sameness::SameFile => return Err(entry.refused(Refusal::SameFile)),
                 Sameness::AlreadyThere => return Ok(()),
                 Sameness::Distinct => {}
             }
         }
-        look::present(ctx, entry, symlinks)?;
-        Err(just_created(ctx, entry, source))
+        entry.present_dest(symlinks)?;
+        Err(just_created(entry, source))
     }
 
     /// Fails if a directory would replace the dest that an earlier operand has made. Without backups,
     /// a directory replaces nothing; a numbered backup loses nothing.
-    pub(super) fn check_directory_dest(
-        &self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-    ) -> Result<(), Failure> {
+    pub(super) fn check_directory_dest(&self, entry: &Entry<'_>) -> Result<(), Failure> {
         let is_replaced = matches!(
-            ctx.backup_rule(entry),
+            entry.backup_rule(),
             Some(Backup::Simple | Backup::NumberedIfAny)
         );
-        let is_made = is_replaced && self.first(ctx, entry.operand, None).is_some();
-        let kind = || look::dest_facts(ctx, entry, Symlinks::NoFollow).map(|facts| facts.kind);
+        let is_made = is_replaced && self.first(entry, None).is_some();
+        let kind = || entry.dest_facts(Symlinks::NoFollow).map(|facts| facts.kind);
         match is_made && kind() != Some(FileType::Directory) {
-            true => Err(ctx.refused(entry, Refusal::JustCreated)),
+            true => Err(entry.refused(Refusal::JustCreated)),
             false => Ok(()),
         }
     }
@@ -329,14 +318,14 @@ impl UsedNames {
 
 /// Returns `true` if an earlier operand is the same name in the same directory, and not only
 /// another name of the same file. As in cp, a link to that directory counts as another directory.
-fn was_named_before(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+fn was_named_before(entry: &Entry<'_>) -> bool {
     fn name(source: &CStr) -> &[u8] {
         paths::split(source.to_bytes()).1
     }
     let directory =
-        |source: &CStr| look::id_in(ctx.bases.source, &paths::directory_itself_of(source));
+        |source: &CStr| paths::id_of(entry.ctx.bases.source, &paths::directory_itself_of(source));
     let this = entry.source_name;
-    let mut earlier = ctx.operands.sources().take(entry.operand as usize);
+    let mut earlier = entry.ctx.operands.sources().take(entry.operand as usize);
     directory(this).is_some_and(|found| {
         earlier.any(|other| name(other) == name(this) && directory(other) == Some(found))
     })

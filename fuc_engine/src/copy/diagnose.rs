@@ -12,8 +12,8 @@ use super::attributes::{AttributeError, Attributes};
 use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
 use super::decide::mode::Origin;
-use super::facts::{CopyNode, DestState, Entry, Facts, FileId, Symlinks};
-use super::look;
+use super::entry::Entry;
+use super::facts::{CopyNode, DestState, Facts, FileId, Symlinks};
 use super::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
@@ -36,56 +36,50 @@ fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
 }
 
 /// Builds errors.
-impl Context<'_> {
-    pub(super) fn source_error(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Error {
-        Error::failed(operation, self.path(entry, Side::Source), errno)
+impl Entry<'_> {
+    pub(super) fn source_error(&self, operation: Operation, errno: Errno) -> Error {
+        Error::failed(operation, self.path(Side::Source), errno)
     }
 
-    pub(super) fn dest_error(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Error {
-        Error::failed(operation, self.path(entry, Side::Dest), errno).at_dest()
+    pub(super) fn dest_error(&self, operation: Operation, errno: Errno) -> Error {
+        Error::failed(operation, self.path(Side::Dest), errno).at_dest()
     }
 
     /// Returns the failure of a stat of the source, before anything was copied.
-    pub(super) fn source_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
-        Failure::preparing(self.source_error(entry, Operation::Stat, errno))
+    pub(super) fn source_stat_failure(&self, errno: Errno) -> Failure {
+        Failure::preparing(self.source_error(Operation::Stat, errno))
     }
 
     /// Returns the failure of a stat of the dest, before anything was copied.
-    pub(super) fn dest_stat_failure(&self, entry: &Entry<'_>, errno: Errno) -> Failure {
-        Failure::preparing(self.dest_error(entry, Operation::Stat, errno))
+    pub(super) fn dest_stat_failure(&self, errno: Errno) -> Failure {
+        Failure::preparing(self.dest_error(Operation::Stat, errno))
     }
 
     /// Returns the failure of `operation` on the dest while the copy is made.
-    pub(super) fn making_failure(
-        &self,
-        entry: &Entry<'_>,
-        operation: Operation,
-        errno: Errno,
-    ) -> Failure {
-        Failure::making(self.dest_error(entry, operation, errno))
+    pub(super) fn making_failure(&self, operation: Operation, errno: Errno) -> Failure {
+        Failure::making(self.dest_error(operation, errno))
     }
 
     /// Returns a refusal with both paths, before anything was copied.
-    pub(super) fn refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
-        let paths = [Side::Source, Side::Dest].map(|side| self.path(entry, side));
+    pub(super) fn refused(&self, refusal: Refusal) -> Failure {
+        let paths = [Side::Source, Side::Dest].map(|side| self.path(side));
         Failure::preparing(refused(refusal, paths))
     }
 
     /// Returns a refusal that is about the source alone, before anything was copied.
-    pub(super) fn source_refused(&self, entry: &Entry<'_>, refusal: Refusal) -> Failure {
-        Failure::preparing(Error::refused(refusal, self.path(entry, Side::Source)))
+    pub(super) fn source_refused(&self, refusal: Refusal) -> Failure {
+        Failure::preparing(Error::refused(refusal, self.path(Side::Source)))
     }
 
+    /// Reports the warning about attributes of the dest, and returns their error, if there is one.
+    pub(super) fn report_attributes(&self, attributes: Attributes) -> Result<(), Error> {
+        let path = || self.path(Side::Dest);
+        self.ctx.report_attributes(self.operand, attributes, path)
+    }
+}
+
+/// Builds errors about directories, and about attributes.
+impl Context<'_> {
     /// Returns the error of an operation on a directory in flight.
     pub(super) fn node_error(
         &self,
@@ -116,78 +110,63 @@ impl Context<'_> {
 
 /// Chooses the error if a source cannot be opened or read: first the error of looking at the
 /// source, then a reason that forbids the dest.
-pub(super) fn reading(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    operation: Operation,
-    errno: Errno,
-) -> Failure {
-    let source = look::at_source(entry).map(|stat| Facts::of(&stat));
+pub(super) fn reading(entry: &Entry<'_>, operation: Operation, errno: Errno) -> Failure {
+    let source = entry.stat_source().map(|stat| Facts::of(&stat));
     // If the dest was moved away, the source was seen before that, and has vanished since.
     let was_seen = matches!(entry.dest_state, DestState::Vacant { .. });
     if let Err(unseen) = source
         && !was_seen
     {
-        return ctx.source_stat_failure(entry, unseen);
+        return entry.source_stat_failure(unseen);
     }
     let source = source.ok();
-    let treatment = ctx.treatment(entry);
+    let treatment = entry.treatment();
     let symlinks = source.map_or(Symlinks::NoFollow, |source| {
-        ctx.policy.symlinks_of_dest(&source, treatment)
+        entry.ctx.policy.symlinks_of_dest(&source, treatment)
     });
-    if let Err(unseen) = look::present(ctx, entry, symlinks) {
+    if let Err(unseen) = entry.present_dest(symlinks) {
         return unseen;
     }
-    let dest = look::dest_facts(ctx, entry, Symlinks::Follow);
+    let dest = entry.dest_facts(Symlinks::Follow);
     let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));
     // A directory would not be an obstacle.
-    match refusal.filter(|_| !ctx.replaces_types(entry.node)) {
-        Some(refusal) => ctx.refused(entry, refusal),
-        None => Failure::making(ctx.source_error(entry, operation, errno)),
+    match refusal.filter(|_| !entry.replaces_types()) {
+        Some(refusal) => entry.refused(refusal),
+        None => Failure::making(entry.source_error(operation, errno)),
     }
 }
 
 /// Chooses the error if a dest cannot be created: first the error of looking at the dest.
-pub(super) fn creation(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    operation: Operation,
-    errno: Errno,
-) -> Failure {
-    match look::at_dest(ctx, entry, Symlinks::NoFollow) {
-        Err(unseen) if unseen != Errno::NOENT => ctx.dest_stat_failure(entry, unseen),
-        _ => ctx.making_failure(entry, operation, errno),
+pub(super) fn creation(entry: &Entry<'_>, operation: Operation, errno: Errno) -> Failure {
+    match entry.stat_dest(Symlinks::NoFollow) {
+        Err(unseen) if unseen != Errno::NOENT => entry.dest_stat_failure(unseen),
+        _ => entry.making_failure(operation, errno),
     }
 }
 
 /// Chooses the error if a dest file cannot be created or opened.
-pub(super) fn file_creation(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Failure {
+pub(super) fn file_creation(entry: &Entry<'_>, errno: Errno) -> Failure {
     // The kernel reports EISDIR for each name with a trailing slash.
     let reason = match errno {
-        Errno::ISDIR => match look::at_dest(ctx, entry, Symlinks::Follow) {
-            Ok(_) if ctx.treatment(entry).refuses_directories() => {
-                return ctx.refused(entry, Refusal::DirectoryByNonDirectory);
+        Errno::ISDIR => match entry.stat_dest(Symlinks::Follow) {
+            Ok(_) if entry.treatment().refuses_directories() => {
+                return entry.refused(Refusal::DirectoryByNonDirectory);
             }
             Ok(_) => errno,
             Err(_) => Errno::NOTDIR,
         },
         _ => errno,
     };
-    creation(ctx, entry, Operation::CreateFile, reason)
+    creation(entry, Operation::CreateFile, reason)
 }
 
 /// Chooses the error if a link cannot be made instead of a copy.
-pub(super) fn linking(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    operation: Operation,
-    errno: Errno,
-) -> Failure {
-    if let Err(unseen) = look::at_source(entry) {
-        return ctx.source_stat_failure(entry, unseen);
+pub(super) fn linking(entry: &Entry<'_>, operation: Operation, errno: Errno) -> Failure {
+    if let Err(unseen) = entry.stat_source() {
+        return entry.source_stat_failure(unseen);
     }
-    let failure = creation(ctx, entry, operation, errno);
-    let source = ctx.path(entry, Side::Source);
+    let failure = creation(entry, operation, errno);
+    let source = entry.path(Side::Source);
     Failure {
         error: failure.error.with_other(Side::Source, source),
         ..failure
@@ -195,14 +174,9 @@ pub(super) fn linking(
 }
 
 /// Chooses the error if a dest directory cannot be made or opened.
-pub(super) fn directory_creation(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: FileId,
-    errno: Errno,
-) -> Error {
-    let failed = |operation, errno| ctx.dest_error(entry, operation, errno);
-    let look = |symlinks| look::at_dest(ctx, entry, symlinks);
+pub(super) fn directory_creation(entry: &Entry<'_>, source: FileId, errno: Errno) -> Error {
+    let failed = |operation, errno| entry.dest_error(operation, errno);
+    let look = |symlinks| entry.stat_dest(symlinks);
     match look(Symlinks::NoFollow) {
         Err(unseen) if unseen != Errno::NOENT => return failed(Operation::Stat, unseen),
         _ => {}
@@ -211,42 +185,43 @@ pub(super) fn directory_creation(
         return failed(Operation::CreateDirectory, errno);
     }
     let leads_to_source = || look(Symlinks::Follow).is_ok_and(|dest| FileId::of(&dest) == source);
-    let refusal = match compares_targets(ctx, entry) && leads_to_source() {
+    let refusal = match compares_targets(entry) && leads_to_source() {
         true => Refusal::SameFile,
         false => Refusal::NonDirectoryByDirectory,
     };
-    ctx.refused(entry, refusal).error
+    entry.refused(refusal).error
 }
 
 /// Returns `true` if a source directory is compared with the directory that a link at its dest leads to.
 /// As in cp, it is not if source links are followed, or if no file would be written through the link.
-fn compares_targets(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    let options = ctx.policy.options;
+fn compares_targets(entry: &Entry<'_>) -> bool {
+    let options = entry.ctx.policy.options;
     entry.symlinks == Symlinks::NoFollow
         && !options.rules.remove_first
         && options.as_links != Some(LinkKind::Symbolic)
-        && !ctx.policy.keeps_existing()
+        && !entry.ctx.policy.keeps_existing()
 }
 
 /// Chooses the error if a source directory cannot be opened: first the error of looking at the
 /// source, then a dest in the way.
-pub(super) fn directory_opening(ctx: &Context<'_>, entry: &Entry<'_>, errno: Errno) -> Error {
-    let source = match look::at_source(entry) {
+pub(super) fn directory_opening(entry: &Entry<'_>, errno: Errno) -> Error {
+    let source = match entry.stat_source() {
         Ok(source) => FileId::of(&source),
-        Err(unseen) => return ctx.source_error(entry, Operation::Stat, unseen),
+        Err(unseen) => return entry.source_error(Operation::Stat, unseen),
     };
-    match look::at_dest(ctx, entry, Symlinks::NoFollow) {
+    let rules = &entry.ctx.policy.options.rules;
+    match entry.stat_dest(Symlinks::NoFollow) {
         // A backup is made of any other dest.
-        Ok(dest) if sys::is_directory(&dest) || ctx.policy.options.rules.backup.is_some() => {}
+        Ok(dest) if sys::is_directory(&dest) || rules.backup.is_some() => {}
         Err(Errno::NOENT) => {}
-        Ok(_) | Err(_) => return directory_creation(ctx, entry, source, Errno::NOTDIR),
+        Ok(_) | Err(_) => return directory_creation(entry, source, Errno::NOTDIR),
     }
-    ctx.source_error(entry, Operation::ReadDirectory, errno)
+    entry.source_error(Operation::ReadDirectory, errno)
 }
 
 /// Returns the error of an operand that is copied into itself.
-pub(super) fn into_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> Error {
-    let path = |side| ctx.operand_path(entry.operand, side);
+pub(super) fn into_itself(entry: &Entry<'_>) -> Error {
+    let path = |side| entry.ctx.operand_path(entry.operand, side);
     refused(Refusal::IntoItself, [Side::Source, Side::Dest].map(path))
 }
 
@@ -258,22 +233,17 @@ pub(super) fn into_itself(ctx: &Context<'_>, entry: &Entry<'_>) -> Error {
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not.
-pub(super) fn cycle(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: Identity,
-    symlinks: Symlinks,
-) -> Result<(), Error> {
-    let root = ctx.operands.state(entry.operand).root.get();
+pub(super) fn cycle(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> Result<(), Error> {
+    let root = entry.ctx.operands.state(entry.operand).root.get();
     if root.is_some_and(|root| root.file() == source.file()) || is_seen_copy(entry, source) {
-        return Err(into_itself(ctx, entry));
+        return Err(into_itself(entry));
     }
     let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
     if symlinks == Symlinks::Follow
         || entry.node.is_some_and(is_behind_link)
-        || ctx.policy.options.rules.follow_links_to_directories
+        || entry.ctx.policy.options.rules.follow_links_to_directories
     {
-        return cycle_of_links(ctx, entry, source);
+        return cycle_of_links(entry, source);
     }
     Ok(())
 }
@@ -298,20 +268,20 @@ fn above<'e>(entry: &Entry<'e>) -> impl Iterator<Item = &'e CopyNode> + Clone {
     std::iter::successors(entry.node, |node| node.place.parent.as_ref())
 }
 
-fn cycle_of_links(ctx: &Context<'_>, entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
+fn cycle_of_links(entry: &Entry<'_>, source: Identity) -> Result<(), Error> {
     let is_above = |side| {
         let mut identities = above(entry).filter_map(|node| node.dir.slot(side).identity());
         identities.any(|above| above.file() == source.file())
     };
     if !is_above(Side::Source) {
         if is_above(Side::Dest) {
-            return Err(ctx.refused(entry, Refusal::IntoItself).error);
+            return Err(entry.refused(Refusal::IntoItself).error);
         }
         return Ok(());
     }
-    let dest = look::at_dest(ctx, entry, Symlinks::NoFollow);
+    let dest = entry.stat_dest(Symlinks::NoFollow);
     if dest.is_ok_and(|dest| !sys::is_directory(&dest)) {
-        return Err(directory_creation(ctx, entry, source.file(), Errno::NOTDIR));
+        return Err(directory_creation(entry, source.file(), Errno::NOTDIR));
     }
-    Err(ctx.source_refused(entry, Refusal::CyclicSymlink).error)
+    Err(entry.source_refused(Refusal::CyclicSymlink).error)
 }

@@ -1,12 +1,9 @@
-//! Facts about a file, made once from a stat, the entry that the facts are about, and the facts that a copy keeps for each
-//! directory in flight.
+//! Facts about a file, made once from a stat, and the facts that a copy keeps for each directory in flight.
 //!
 //! Nothing here makes a system call.
 
-use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -14,8 +11,8 @@ use rustix::fs::FileType;
 
 use super::decide::mode::{DestAcl, Origin};
 use crate::hashing::Seeded;
-use crate::node::{Dir, Node, Place, Side};
-use crate::sys::{self, At, Blocking, Device, DirSlot, Identity, Stat};
+use crate::node::{Dir, Node, Side};
+use crate::sys::{self, Device, DirSlot, Identity, Stat};
 
 pub(super) use crate::sys::{FileId, FileTime, Symlinks};
 
@@ -113,103 +110,6 @@ impl<N> DestState<N> {
         match self {
             Self::Vacant { backup } => backup,
             Self::Unchecked | Self::Occupied => None,
-        }
-    }
-}
-
-/// A source to copy, and the name of its dest: an entry of a node, or an operand.
-#[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub(super) source_dir: BorrowedFd<'a>,
-    /// One component, or the whole path of an operand.
-    pub(super) source_name: &'a CStr,
-    pub(super) dest_dir: BorrowedFd<'a>,
-    pub(super) dest_name: &'a CStr,
-    /// The type that the entry was visited with.
-    pub(super) kind: FileType,
-    /// Says whether a source that is a symbolic link is followed.
-    pub(super) symlinks: Symlinks,
-    pub(super) dest_state: DestState<&'a CStr>,
-    /// `None` for an operand.
-    pub(super) node: Option<&'a CopyNode>,
-    /// Index of the operand that the entry is or lies below.
-    pub(super) operand: u32,
-}
-
-impl<'a> Entry<'a> {
-    pub(super) fn is_operand(&self) -> bool {
-        self.node.is_none()
-    }
-
-    /// Returns the place of the source, which counts as a user of its directory.
-    pub(super) fn place(&self) -> Place<CopyDir> {
-        match self.node {
-            Some(node) => node.child(self.source_name),
-            None => Place {
-                parent: None,
-                name: self.source_name.into(),
-                operand: self.operand,
-            },
-        }
-    }
-
-    /// Returns whether opening may wait for another process: for the other end of a FIFO that is
-    /// an operand, but not below operands. Opening always waits for the holder of a lease.
-    pub(super) fn blocking(&self) -> Blocking {
-        match self.node {
-            Some(_) => Blocking::OnlyForLease,
-            None => Blocking::MayBlock,
-        }
-    }
-
-    pub(super) fn source_at(&self) -> At<'a> {
-        At {
-            dir: self.source_dir,
-            name: self.source_name,
-            symlinks: self.symlinks,
-        }
-    }
-
-    /// Returns the place of the dest itself, even if it is a symbolic link.
-    pub(super) fn dest_at(&self) -> At<'a> {
-        At {
-            dir: self.dest_dir,
-            name: self.dest_name,
-            symlinks: Symlinks::NoFollow,
-        }
-    }
-}
-
-/// An entry that is kept for later, without the directories that it was found in. It delays the finish of its node.
-pub(super) struct StoredEntry {
-    /// The name in a node, or the source of an operand.
-    pub(super) place: Place<CopyDir>,
-    pub(super) kind: FileType,
-    dest_state: DestState<Box<CStr>>,
-}
-
-impl StoredEntry {
-    pub(super) fn of(entry: &Entry<'_>) -> Self {
-        Self {
-            dest_state: entry.dest_state.map(|&name| name.into()),
-            ..Self::of_place(entry.place(), entry.kind)
-        }
-    }
-
-    /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
-    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType) -> Self {
-        Self {
-            place,
-            kind,
-            dest_state: DestState::Unchecked,
-        }
-    }
-
-    /// Returns the entry as it was when it was stored. `entry` holds its names and directories.
-    pub(super) fn restore<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
-        Entry {
-            dest_state: self.dest_state.map(|name| &**name),
-            ..entry
         }
     }
 }

@@ -27,8 +27,8 @@ use rustix::io::Errno;
 
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
-use super::facts::{CopyNode, Entry, FileId, Symlinks};
-use super::look;
+use super::entry::Entry;
+use super::facts::{CopyNode, FileId, Symlinks};
 use super::operand::ancestry;
 use super::options::Deletion;
 use crate::error::{Cause, Error, Operation, Refusal};
@@ -97,10 +97,10 @@ pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
 
 /// Notes an entry that was copied through a link.
 #[cold]
-pub(super) fn note_followed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) {
+pub(super) fn note_followed(entry: &Entry<'_>, source: &Stat) {
     let itself = sys::stat(entry.source_dir, entry.source_name, Symlinks::NoFollow);
     if itself.is_ok_and(|itself| FileId::of(&itself) != FileId::of(source)) {
-        lock(&ctx.deletions.in_use).insert(FileId::of(source), Use::BehindLink);
+        lock(&entry.ctx.deletions.in_use).insert(FileId::of(source), Use::BehindLink);
     }
 }
 
@@ -148,7 +148,8 @@ pub(super) fn finish(ctx: &Context<'_>, finish: impl Fn(&CopyNode)) {
 
 /// Removes a dest directory in the way of an entry. Returns `true` if it is gone.
 #[cold]
-pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+pub(super) fn make_way(entry: &Entry<'_>) -> bool {
+    let ctx = entry.ctx;
     let (dir, name) = (entry.dest_dir, entry.dest_name);
     let of = |node| Mirror::of(ctx, node, [entry.source_dir, dir]);
     // A link that is met later may lead to the directory.
@@ -165,7 +166,7 @@ pub(super) fn make_way(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
     let names = names.ok().flatten();
     let is_removed = names.is_some_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
     if is_removed {
-        ctx.changes.vacated(ctx.spot(entry));
+        ctx.changes.vacated(entry.spot());
     }
     is_removed
 }
@@ -314,7 +315,7 @@ impl<'m, 'a> Mirror<'m, 'a> {
             });
         // The filter is not asked about operands.
         let names =
-            names.filter(|name| !look::id_in(self.dest, name).is_some_and(|id| is_spared(Ok(id))));
+            names.filter(|name| !paths::id_of(self.dest, name).is_some_and(|id| is_spared(Ok(id))));
         let names = names.filter(|name| !self.stays_mounted(name));
         let names = names.map(|name| PathBuf::from(OsString::from_vec(name.into_bytes())));
         let is_whole = |name: &PathBuf| {

@@ -11,7 +11,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `options` | [`CopyOp`], the options of a caller: data only |
-//! | `facts` | facts about a file, made once from a stat; an entry: its names and directories; an entry that is kept for later; what is kept for each directory in flight |
+//! | `facts` | facts about a file, made once from a stat; what is kept for each directory in flight |
 //! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
@@ -19,12 +19,12 @@
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `mirror` | deletes what sources do not have, and what is in the way |
 //! | `mirror/names` | which names of a dest its source does not have, also if they are spelled differently |
-//! | `look` | the stats that decisions ask for; sources that are open |
-//! | `context` | what all stages share: paths and events; how the dest of an entry is treated, and whether rules apply to it |
+//! | `context` | what all stages share: options, operands, descriptors and the report |
+//! | `entry` | an entry: its names and directories, what is there, which rules apply to its dest, its paths and events; an entry that is kept for later |
 //! | `diagnose` | errors about entries, and which is reported first |
 //! | `dest/` | dests that are open, and the names that they have until they are complete |
 //! | `dest/existing` | applies the rules for existing dests, asks their filesystem which times it stores, and unlinks what is in the way |
-//! | `dest/alias` | whether a dest is the source, or equal to it |
+//! | `dest/alias` | whether a dest is the source, leads to it, or is equal to it |
 //! | `dest/open` | creates or opens a dest file; dangling links |
 //! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/` | moves content by the best possible way |
@@ -75,9 +75,9 @@ mod context;
 mod dest;
 mod diagnose;
 mod durability;
+mod entry;
 mod facts;
 mod large;
-mod look;
 mod make;
 mod mirror;
 mod operand;

@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use super::decide::mode::{self, Origin};
 use super::decide::overwrite::DestTreatment;
-use super::facts::{Entry, Facts, Symlinks};
+use super::facts::{Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::execution::Execution;
 use crate::sys::{self, Stat};
@@ -94,12 +94,6 @@ impl<'a> Policy<'a> {
     pub(super) fn follows_parent(&self, link: &Stat) -> bool {
         const ROOT: u32 = 0;
         self.options.rules.follow_links_to_directories || [self.user, ROOT].contains(&link.st_uid)
-    }
-
-    /// Returns `true` if the source may be met again under another name, whose copy must then
-    /// be a link to this copy. If links are followed, each link is another name.
-    pub(super) fn has_other_names(&self, entry: &Entry<'_>, source: &Stat) -> bool {
-        self.options.preserve.links && (source.st_nlink > 1 || entry.symlinks == Symlinks::Follow)
     }
 
     /// Returns `true` if the mode alone shows that this process may read the file.

@@ -36,7 +36,8 @@ use super::content::Next;
 use super::context::{Context, Deletions, Failure};
 use super::dest::backup;
 use super::durability::Durability;
-use super::facts::{CopyDir, Entry, Symlinks};
+use super::entry::Entry;
+use super::facts::{CopyDir, Symlinks};
 use super::large::Room;
 use super::make::hardlink::LinkTable;
 use super::make::{CopyScratch, CopyWorker, directory};
@@ -168,7 +169,7 @@ impl<'a> CopyRun<'a> {
     /// Fails if the entry is an operand whose dest an earlier operand has made.
     fn check_dest_of_operand(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
         match entry.is_operand() {
-            true => self.used.check_dest(&self.ctx, entry, source),
+            true => self.used.check_dest(entry, source),
             false => Ok(()),
         }
     }

@@ -1,4 +1,6 @@
-//! Finds out whether an existing dest has the content of its source already.
+//! Finds out whether an existing dest is its source, or has the content of its source already.
+//!
+//! In most cases the inode numbers show it, and [`sameness`] compares them before anything is opened.
 //!
 //! On some filesystems a file has several inode numbers: one for each path, for each spelling of its name, or for a
 //! directory and its mirror. Emptying the dest would empty the source then. So if both have the same size and nearly the
@@ -11,13 +13,17 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use crate::copy::attributes;
 use crate::copy::content::OpenSource;
-use crate::copy::context::{Context, Failure};
-use crate::copy::facts::{Entry, FileId, FileTime, Symlinks};
+use crate::copy::context::Failure;
+use crate::copy::decide::overwrite::{DestTreatment, NamedFile, NamedFiles, Sameness};
+use crate::copy::entry::Entry;
+use crate::copy::facts::{Facts, FileId, FileTime, Symlinks};
 use crate::error::{Operation, Refusal};
+use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Inode, Stat, Storage};
 
 /// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
@@ -37,13 +43,12 @@ pub(super) enum Likeness {
 
 /// A dest that is created, or opened and emptied.
 #[derive(Clone, Copy)]
-pub(super) struct Opening<'c, 'o> {
-    pub(super) ctx: &'c Context<'c>,
+pub(super) struct Opening<'o> {
     pub(super) entry: &'o Entry<'o>,
     pub(super) source: &'o OpenSource,
 }
 
-impl Opening<'_, '_> {
+impl Opening<'_> {
     /// Compares an open dest, which was seen as `present`, with its source.
     ///
     /// # Errors
@@ -54,7 +59,8 @@ impl Opening<'_, '_> {
         dest: BorrowedFd<'_>,
         present: &Stat,
     ) -> Result<Likeness, Failure> {
-        let Self { ctx, source, .. } = self;
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
         let device = FileId::of(present).device;
         let is_native = source.storage == Storage::Native && ctx.writers.is_native(device, dest);
         if is_native || !sys::is_regular(&source.stat) {
@@ -68,9 +74,9 @@ impl Opening<'_, '_> {
 
     #[cold]
     fn compare(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<Likeness, Failure> {
-        let Self { ctx, entry, source } = self;
-        let unread = |errno| Failure::making(ctx.source_error(entry, Operation::Read, errno));
-        let dest_unread = |errno| ctx.making_failure(entry, Operation::Read, errno);
+        let Self { entry, source } = self;
+        let unread = |errno| Failure::making(entry.source_error(Operation::Read, errno));
+        let dest_unread = |errno| entry.making_failure(Operation::Read, errno);
         // One of the two names may have been changed since the other one was looked at.
         let (bytes, modified) = sys::size_and_time(source.fd()).map_err(unread)?;
         let (dest_bytes, dest_modified) = sys::size_and_time(dest).map_err(dest_unread)?;
@@ -86,7 +92,7 @@ impl Opening<'_, '_> {
         let mut buffers = [vec![0; READ_BYTES], vec![0; READ_BYTES]];
         let mut at = 0;
         loop {
-            if ctx.report.must_stop() {
+            if entry.ctx.report.must_stop() {
                 return Err(unread(Errno::INTR));
             }
             let [from, to] = &mut buffers;
@@ -114,9 +120,9 @@ impl Opening<'_, '_> {
             if now(source.fd()) != Some(modified) {
                 let _ = Inode::Opened(source.fd()).set_times(&source.stat);
             }
-            return Err(ctx.refused(entry, Refusal::SameFile));
+            return Err(entry.refused(Refusal::SameFile));
         }
-        let keeps_times = ctx.policy.options.preserve.timestamps;
+        let keeps_times = entry.ctx.policy.options.preserve.timestamps;
         if keeps_times || inode.touch().is_err() {
             // A copy gets its times in the end.
             let _ = inode.set_times(present);
@@ -129,7 +135,7 @@ impl Opening<'_, '_> {
 
     /// Opens a dest, which is open to write to it or only held, to read it.
     pub(super) fn open_to_read(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<Fd, Errno> {
-        let Self { ctx, entry, .. } = self;
+        let entry = self.entry;
         let by_name = || {
             let at = At {
                 symlinks: Symlinks::Follow,
@@ -141,7 +147,9 @@ impl Opening<'_, '_> {
                 false => Err(Errno::STALE),
             }
         };
-        ctx.descriptors
+        entry
+            .ctx
+            .descriptors
             .making_room(|| match sys::reopen(dest, sys::Access::Read) {
                 // /proc is missing.
                 Err(Errno::NOENT | Errno::NOTDIR) => by_name(),
@@ -156,14 +164,10 @@ impl Opening<'_, '_> {
 /// # Errors
 /// As [`Opening::likeness`].
 #[cold]
-pub(super) fn likeness_of(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &Stat,
-) -> Result<Likeness, Failure> {
+pub(super) fn likeness_of(entry: &Entry<'_>, source: &Stat) -> Result<Likeness, Failure> {
     let open = |at| {
         let opened = || sys::open_source(at, Blocking::OnlyForLease);
-        let fd = ctx.descriptors.making_room(opened)?;
+        let fd = entry.ctx.descriptors.making_room(opened)?;
         let stat = sys::stat_open(&fd)?;
         Ok((fd, stat))
     };
@@ -174,7 +178,7 @@ pub(super) fn likeness_of(
             && dest.st_size == source.st_size
             && FileId::of(dest) != FileId::of(source)
             && (device != FileId::of(source).device
-                || !ctx.writers.is_native(device, entry.dest_dir))
+                || !entry.ctx.writers.is_native(device, entry.dest_dir))
     };
     if !sys::is_regular(source) || !looked_at.is_ok_and(|dest| may_be_alias(&dest)) {
         return Ok(Likeness::Different);
@@ -187,7 +191,7 @@ pub(super) fn likeness_of(
     let storage = Storage::of(fd.as_fd());
     let source = OpenSource { fd, stat, storage };
     let source = &source;
-    Opening { ctx, entry, source }.likeness(dest.as_fd(), &present)
+    Opening { entry, source }.likeness(dest.as_fd(), &present)
 }
 
 /// Returns `true` if two times may be one that a filesystem has rounded.
@@ -205,4 +209,75 @@ fn read_full(file: BorrowedFd<'_>, buffer: &mut [u8], at: u64) -> Result<usize, 
         }
     }
     Ok(filled)
+}
+
+/// Finds out whether a copy would destroy its source. `dest` holds the facts about the dest,
+/// looked at with [`symlinks_of_dest`](crate::copy::policy::Policy::symlinks_of_dest).
+pub(crate) fn sameness(
+    entry: &Entry<'_>,
+    treatment: DestTreatment,
+    source: &Facts,
+    dest: &Facts,
+) -> Sameness {
+    let is_same_file = source.is_same_file(dest);
+    if entry.ctx.policy.makes_hard_links() {
+        // A link that leads from one to the other does not matter, because no content is written.
+        return match is_same_file {
+            true => Sameness::AlreadyThere,
+            false => Sameness::Distinct,
+        };
+    }
+    let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
+    let may_lead_there = entry.symlinks == Symlinks::NoFollow && (is_link(source) || is_link(dest));
+    if !is_same_file && !may_lead_there {
+        return Sameness::Distinct;
+    }
+    let look = |symlinks| {
+        let stat = sys::stat(entry.source_dir, entry.source_name, symlinks);
+        stat.ok().map(|stat| Facts::of(&stat))
+    };
+    let name = |itself: Option<Facts>, target, known: &Facts| NamedFile {
+        itself: itself.unwrap_or(*known),
+        target,
+    };
+    let names = NamedFiles {
+        source: name(look(Symlinks::NoFollow), look(Symlinks::Follow), source),
+        dest: name(
+            entry.dest_facts(Symlinks::NoFollow),
+            entry.dest_facts(Symlinks::Follow),
+            dest,
+        ),
+        symlinks: entry.symlinks,
+        treatment,
+    };
+    names.sameness(|| names_same_entry(entry))
+}
+
+/// Returns `true` if a link leads from the source to the dest or back, so that replacing the
+/// dest would lose the only copy of the content.
+pub(super) fn one_leads_to_other(entry: &Entry<'_>, source: &Facts, dest: &Facts) -> bool {
+    let target = sys::stat(entry.source_dir, entry.source_name, Symlinks::Follow);
+    let is_target = |target: Stat| Facts::of(&target).is_same_file(dest);
+    target.is_ok_and(is_target)
+        || entry
+            .dest_facts(Symlinks::Follow)
+            .is_some_and(|through| source.is_same_file(&through))
+}
+
+/// Returns `true` if source and dest are the same name in the same directory.
+pub(super) fn names_same_entry(entry: &Entry<'_>) -> bool {
+    let (_, source) = paths::split(entry.source_name.to_bytes());
+    let (_, dest) = paths::split(entry.dest_name.to_bytes());
+    let is_in_source_directory = || {
+        let source = paths::directory_id_of(entry.source_dir, entry.source_name);
+        source.is_some() && paths::directory_id_of(entry.dest_dir, entry.dest_name) == source
+    };
+    source == dest && is_in_source_directory()
+}
+
+/// Returns `true` if source and dest are symbolic links to the same path.
+pub(super) fn targets_are_equal(entry: &Entry<'_>) -> bool {
+    let source = sys::read_link(entry.source_dir, entry.source_name);
+    let dest = sys::read_link(entry.dest_dir, entry.dest_name);
+    matches!((source, dest), (Ok(source), Ok(dest)) if source == dest)
 }

@@ -23,8 +23,8 @@ use crate::copy::changes::{DestPath, Replaces, Spot};
 use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::facts::{Entry, FileId, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::operand::Bases;
 use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
 use crate::error::{Error, Operation, Refusal};
@@ -36,18 +36,17 @@ use crate::sys::{self, Listing, Stat};
 /// Renames the dest of `entry` to its backup, for which the rules must ask. Returns the backup's name, or `None` if the dest
 /// has vanished.
 pub(super) fn make(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
     dest: &Stat,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Failure> {
-    let rules = &ctx.policy.options.rules;
+    let rules = &entry.ctx.policy.options.rules;
     if rules.backup != Some(Backup::Numbered) && would_replace_source(entry, source, rules) {
-        return Err(ctx.refused(entry, Refusal::BackupOverSource));
+        return Err(entry.refused(Refusal::BackupOverSource));
     }
-    let renamed = rename_to_backup(ctx, ctx.spot(entry), dest, numbers);
-    renamed.map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Backup, errno)))
+    let renamed = rename_to_backup(entry.ctx, entry.spot(), dest, numbers);
+    renamed.map_err(|errno| Failure::preparing(entry.dest_error(Operation::Backup, errno)))
 }
 
 /// Returns `true` if the source is the file that a simple backup of the dest would replace.
@@ -63,49 +62,49 @@ fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> 
 }
 
 /// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
-pub(crate) fn restore(ctx: &Context<'_>, entry: &Entry<'_>) {
-    restore_in(ctx, entry, Ok(entry.dest_dir));
+pub(crate) fn restore(entry: &Entry<'_>) {
+    restore_in(entry, Ok(entry.dest_dir));
 }
 
 /// Does the same as [`restore`] for an entry whose dest directory was not open before. `dir` is that directory.
-pub(crate) fn restore_in(ctx: &Context<'_>, entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) {
+pub(crate) fn restore_in(entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) {
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
     let restored = dir.and_then(|dir| {
         let spot = Spot {
             dir,
-            ..ctx.spot(entry)
+            ..entry.spot()
         };
-        ctx.changes.rename(spot, name, spot.name, Replaces::Files)
+        entry
+            .ctx
+            .changes
+            .rename(spot, name, spot.name, Replaces::Files)
     });
     match restored {
-        Ok(()) => ctx.emit(entry, |_, dest, backup| Event::RestoredBackup {
+        Ok(()) => entry.emit(|_, dest, backup| Event::RestoredBackup {
             backup: backup.unwrap_or(dest),
             dest,
         }),
-        Err(errno) => {
-            let error = ctx.dest_error(entry, Operation::RestoreBackup, errno);
-            ctx.fail(entry.operand, error);
-        }
+        Err(errno) => entry.fail(entry.dest_error(Operation::RestoreBackup, errno)),
     }
 }
 
 /// Makes the directory of `entry`, whose creation failed with EEXIST. If the rules ask for backups, a
 /// dest that is not a directory is renamed to one. In a mirror it is unlinked. Otherwise the dest stays.
 pub(crate) fn replace_by_directory(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     mode: u32,
     numbers: &mut BackupNumbers,
 ) -> Result<Origin, Error> {
+    let ctx = entry.ctx;
     let rules = &ctx.policy.options.rules;
-    let unlinks = ctx.replaces_types(entry.node) && !ctx.policy.keeps_existing();
+    let unlinks = entry.replaces_types() && !ctx.policy.keeps_existing();
     if rules.backup.is_none() && !unlinks {
         return Ok(Origin::Existing);
     }
-    let failed = |operation| move |errno| ctx.dest_error(entry, operation, errno);
-    let look = |symlinks| look::at_dest(ctx, entry, symlinks);
+    let failed = |operation| move |errno| entry.dest_error(operation, errno);
+    let look = |symlinks| entry.stat_dest(symlinks);
     let dest = match look(Symlinks::NoFollow) {
         // It has vanished, or is a dangling link named with a trailing slash.
         Err(Errno::NOENT) => return Ok(Origin::Existing),
@@ -116,19 +115,19 @@ pub(crate) fn replace_by_directory(
     if sys::is_directory(&dest) || leads_to_directory {
         return Ok(Origin::Existing);
     }
-    let spot = ctx.spot(entry);
+    let spot = entry.spot();
     let (operation, moved) = if unlinks {
         if has_other_spelling(spot.dir, spot.name) {
             // It may be the copy of another source.
             return Err(failed(Operation::Remove)(Errno::EXIST));
         }
-        unlink(ctx, entry).map_err(|failure| failure.error)?;
+        unlink(entry).map_err(|failure| failure.error)?;
         (Operation::Remove, None)
     } else {
         let moved = rename_to_backup(ctx, spot, &dest, numbers);
         (Operation::Backup, moved.map_err(failed(Operation::Backup))?)
     };
-    let created = create_directory(ctx, entry, mode).inspect_err(|_| {
+    let created = create_directory(entry, mode).inspect_err(|_| {
         if let Some(moved) = moved {
             // Ignore a failure: the error to report is that of creating the directory.
             let _ = ctx

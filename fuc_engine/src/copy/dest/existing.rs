@@ -18,9 +18,10 @@ use crate::copy::decide::clear::{
 };
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};
 use crate::copy::decide::times::StoredTimes;
-use crate::copy::facts::{DestState, Entry, Facts, FileId, FileTime, Symlinks};
+use crate::copy::entry::Entry;
+use crate::copy::facts::{DestState, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
-use crate::copy::{attributes, collisions, look, mirror};
+use crate::copy::{attributes, collisions, mirror};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Question;
@@ -39,33 +40,33 @@ pub(crate) enum Unreplaced {
 /// Looks at the dest and decides whether it is replaced. Asks the user if the rules say so. Returns the dest if there is
 /// one. Breaks if it stays.
 pub(crate) fn decide(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     stat: &Stat,
 ) -> Result<ControlFlow<Unreplaced, Option<Stat>>, Failure> {
+    let ctx = entry.ctx;
     let (policy, source) = (&ctx.policy, &Facts::of(stat));
-    let treatment = ctx.treatment(entry);
+    let treatment = entry.treatment();
     let symlinks = policy.symlinks_of_dest(source, treatment);
-    let dest = match look::at_dest(ctx, entry, symlinks) {
-        Ok(_) if collisions::may_be_other_copy(ctx, entry) => {
-            return Err(collisions::just_created(ctx, entry, source));
+    let dest = match entry.stat_dest(symlinks) {
+        Ok(_) if collisions::may_be_other_copy(entry) => {
+            return Err(collisions::just_created(entry, source));
         }
         Ok(dest) => dest,
         Err(Errno::NOENT) => return Ok(ControlFlow::Continue(None)),
         // Opening the link fails too, and then it is unlinked.
         Err(Errno::LOOP) if policy.options.force => {
-            let link = look::at_dest(ctx, entry, Symlinks::NoFollow);
+            let link = entry.stat_dest(Symlinks::NoFollow);
             return Ok(ControlFlow::Continue(link.ok()));
         }
-        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
+        Err(errno) => return Err(entry.dest_stat_failure(errno)),
     };
     let facts = Facts::of(&dest);
     let questions = Questions {
-        sameness: &|| look::sameness(ctx, entry, treatment, source, &facts),
+        sameness: &|| alias::sameness(entry, treatment, source, &facts),
         time_stands_for_source: &|| {
             let at = At {
                 // In a directory that this run has made, another process has planted a link.
-                symlinks: match links_at_dest(ctx.dest_directory_origin(entry)) {
+                symlinks: match links_at_dest(entry.dest_directory_origin()) {
                     Symlinks::Follow => symlinks,
                     Symlinks::NoFollow => Symlinks::NoFollow,
                 },
@@ -73,16 +74,16 @@ pub(crate) fn decide(
             };
             time_stands_for(ctx, at, &dest, source.modified)
         },
-        targets_are_equal: &|| look::targets_are_equal(entry),
-        ask: &|| ask_to_overwrite(ctx, entry, &dest),
+        targets_are_equal: &|| alias::targets_are_equal(entry),
+        ask: &|| ask_to_overwrite(entry, &dest),
     };
     let proceed = |dest| Ok(ControlFlow::Continue(Some(dest)));
     let kept = match overwrite(policy.options, treatment, source, &facts, &questions) {
         // A mirror reports what is in its way and stays.
         Overwrite::Skip | Overwrite::Adopt
-            if facts.kind == FileType::Directory && ctx.replaces_types(entry.node) =>
+            if facts.kind == FileType::Directory && entry.replaces_types() =>
         {
-            return Err(ctx.refused(entry, Refusal::DirectoryByNonDirectory));
+            return Err(entry.refused(Refusal::DirectoryByNonDirectory));
         }
         Overwrite::Proceed => return proceed(dest),
         Overwrite::Adopt if gets_rights(ctx, stat, &dest) => return proceed(dest),
@@ -90,10 +91,10 @@ pub(crate) fn decide(
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
         // It is removed when the source is open.
-        Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if ctx.replaces_types(entry.node) => {
+        Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if entry.replaces_types() => {
             return proceed(dest);
         }
-        Overwrite::Refuse(refusal) => return Err(ctx.refused(entry, refusal)),
+        Overwrite::Refuse(refusal) => return Err(entry.refused(refusal)),
     };
     Ok(ControlFlow::Break(kept))
 }
@@ -112,15 +113,15 @@ fn gets_rights(ctx: &Context<'_>, source: &Stat, dest: &Stat) -> bool {
 
 /// Fails if the dest can never be replaced by the content of the source: it is the same file, a
 /// directory, or cannot be looked at.
-pub(crate) fn check(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Result<(), Failure> {
-    let treatment = ctx.treatment(entry);
-    let symlinks = ctx.policy.symlinks_of_dest(source, treatment);
-    let Some(dest) = look::present(ctx, entry, symlinks)? else {
+pub(crate) fn check(entry: &Entry<'_>, source: &Facts) -> Result<(), Failure> {
+    let treatment = entry.treatment();
+    let symlinks = entry.ctx.policy.symlinks_of_dest(source, treatment);
+    let Some(dest) = entry.present_dest(symlinks)? else {
         return Ok(());
     };
     let dest = Facts::of(&dest);
-    if look::sameness(ctx, entry, treatment, source, &dest) == Sameness::SameFile {
-        return Err(ctx.refused(entry, Refusal::SameFile));
+    if alias::sameness(entry, treatment, source, &dest) == Sameness::SameFile {
+        return Err(entry.refused(Refusal::SameFile));
     }
     // Do not wait for the other end of a FIFO if the copy must fail, even if dests are backed up.
     let treatment = match source.kind {
@@ -128,16 +129,17 @@ pub(crate) fn check(ctx: &Context<'_>, entry: &Entry<'_>, source: &Facts) -> Res
         _ => treatment,
     };
     match obstacle(treatment, None, &dest) {
-        Some(refusal) => Err(ctx.refused(entry, refusal)),
+        Some(refusal) => Err(entry.refused(refusal)),
         None => Ok(()),
     }
 }
 
-fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> bool {
-    let path = &ctx.path(entry, Side::Dest);
+fn ask_to_overwrite(entry: &Entry<'_>, dest: &Stat) -> bool {
+    let ctx = entry.ctx;
+    let path = &entry.path(Side::Dest);
     let is_writable = sys::file_type(dest) == FileType::Symlink
         || ctx.policy.user == 0
-        || ctx.changes.may_write(ctx.spot(entry));
+        || ctx.changes.may_write(entry.spot());
     let options = ctx.policy.options;
     ctx.report.confirm(Question::Overwrite {
         path,
@@ -149,7 +151,6 @@ fn ask_to_overwrite(ctx: &Context<'_>, entry: &Entry<'_>, dest: &Stat) -> bool {
 
 /// Renames or unlinks the dest, if the rules say so. Returns its state after that.
 pub(crate) fn prepare(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
     dest: Option<&Stat>,
@@ -158,18 +159,18 @@ pub(crate) fn prepare(
     let Some(dest) = dest else {
         return Ok(DestState::Vacant { backup: None });
     };
-    match ctx.treatment(entry) {
+    match entry.treatment() {
         // A directory is not backed up, and a mirror removes it later.
         _ if sys::is_directory(dest) => Ok(DestState::Occupied),
         DestTreatment::Renamed => {
-            let backup = backup::make(ctx, entry, source, dest, numbers)?;
+            let backup = backup::make(entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })
         }
-        DestTreatment::Unlinked if alias::likeness_of(ctx, entry, source)? == Likeness::Unclear => {
+        DestTreatment::Unlinked if alias::likeness_of(entry, source)? == Likeness::Unclear => {
             Ok(DestState::Occupied)
         }
         DestTreatment::Unlinked => {
-            super::unlink(ctx, entry)?;
+            super::unlink(entry)?;
             Ok(DestState::Vacant { backup: None })
         }
         DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(DestState::Occupied),
@@ -227,79 +228,78 @@ fn probe_times(
 /// Decides about the dest that is in the way, as [`decide_to_clear`]. If the decision is to unlink or to refuse it, does
 /// that. Returns the decision for the caller to follow.
 pub(crate) fn clear_dest(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
     source: Option<Facts>,
 ) -> Result<Option<Clear>, Failure> {
-    let decision = decide_to_clear(ctx, entry, making, source)?;
+    let decision = decide_to_clear(entry, making, source)?;
     match decision {
-        Some(Clear::Unlink) if ctx.policy.options.rules.atomic => {
+        Some(Clear::Unlink) if entry.ctx.policy.options.rules.atomic => {
             return Ok(Some(Clear::Replace(RemovalEvent::Silent)));
         }
-        Some(Clear::Unlink) => super::unlink(ctx, entry)?,
-        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory)) if mirror::make_way(ctx, entry) => {
+        Some(Clear::Unlink) => super::unlink(entry)?,
+        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory)) if mirror::make_way(entry) => {
             return Ok(Some(Clear::Unlink));
         }
-        Some(Clear::Refuse(refusal)) => return Err(ctx.refused(entry, refusal)),
+        Some(Clear::Refuse(refusal)) => return Err(entry.refused(refusal)),
         _ => {}
     }
     Ok(decision)
 }
 
-fn clear_rules(ctx: &Context<'_>, entry: &Entry<'_>) -> ClearRules {
-    let (options, treatment) = (ctx.policy.options, ctx.treatment(entry));
+fn clear_rules(entry: &Entry<'_>) -> ClearRules {
+    let (options, treatment) = (entry.ctx.policy.options, entry.treatment());
     let keeps_content = options.attributes_only;
     ClearRules {
         treatment,
         symlinks: entry.symlinks,
         links_at_dest: match treatment {
             DestTreatment::LinkedOver => Symlinks::NoFollow,
-            _ => links_at_dest(ctx.dest_directory_origin(entry)),
+            _ => links_at_dest(entry.dest_directory_origin()),
         },
         keeps_content,
         separates_links: options.preserve.links && !keeps_content,
         force: options.force,
         asks: options.rules.ask,
         was_vacated: matches!(entry.dest_state, DestState::Vacant { .. }),
-        may_be_other_copy: collisions::may_be_other_copy(ctx, entry),
+        may_be_other_copy: collisions::may_be_other_copy(entry),
     }
 }
 
 /// Decides about the dest that is in the way. Returns `None` if it has vanished, or is a dangling link
 /// that is followed or named with a trailing slash. `source` holds the facts about the source if they are known.
 pub(crate) fn decide_to_clear(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
     source: Option<Facts>,
 ) -> Result<Option<Clear>, Failure> {
-    let rules = clear_rules(ctx, entry);
+    let rules = clear_rules(entry);
     let symlinks = match making {
         Making::File => rules.links_at_dest,
         _ => Symlinks::NoFollow,
     };
-    let dest = match look::at_dest(ctx, entry, symlinks) {
+    let dest = match entry.stat_dest(symlinks) {
         Ok(dest) => Facts::of(&dest),
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP) if making == Making::File && ctx.policy.options.force => {
+        Err(Errno::LOOP) if making == Making::File && entry.ctx.policy.options.force => {
             return Ok(Some(match rules.was_vacated {
                 true => Clear::Keep,
                 false => Clear::Unlink,
             }));
         }
-        Err(errno) => return Err(ctx.dest_stat_failure(entry, errno)),
+        Err(errno) => return Err(entry.dest_stat_failure(errno)),
     };
-    let look = || look::at_source(entry).map(|stat| Facts::of(&stat));
+    let look = || entry.stat_source().map(|stat| Facts::of(&stat));
     let source = source.map_or_else(look, Ok);
-    let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+    let source = source.map_err(|errno| entry.source_stat_failure(errno))?;
     let lookups = Lookups {
-        are_one_entry: &|| look::names_same_entry(entry),
-        one_leads_to_other: &|| look::one_leads_to_other(ctx, entry, &source, &dest),
+        are_one_entry: &|| alias::names_same_entry(entry),
+        one_leads_to_other: &|| alias::one_leads_to_other(entry, &source, &dest),
         dest_leads_to_directory: &|| {
             dest.kind == FileType::Symlink
-                && ctx.policy.symlinks_of_dest(&source, rules.treatment) == Symlinks::Follow
-                && look::dest_facts(ctx, entry, Symlinks::Follow)
+                && entry.ctx.policy.symlinks_of_dest(&source, rules.treatment) == Symlinks::Follow
+                && entry
+                    .dest_facts(Symlinks::Follow)
                     .is_some_and(|target| target.kind == FileType::Directory)
         },
     };

@@ -10,7 +10,7 @@
 //! | a dest | decided by | done by |
 //! |---|---|---|
 //! | is kept, or the user is asked | `decide::overwrite`, if there are rules | [`existing::decide`], which breaks |
-//! | is renamed to a backup, or unlinked before the copy | `Context::treatment`: the options alone | [`existing::prepare`] |
+//! | is renamed to a backup, or unlinked before the copy | `Entry::treatment`: the options alone | [`existing::prepare`] |
 //! | is unlinked, refused or written to, after `EEXIST` | `decide::clear` | [`clear_dest`]; [`open`] truncates it |
 //! | is replaced by a rename when the copy is complete | the same, and `DestRules::atomic` | [`open`], `OpenDest::give_name` |
 //! | cannot be opened, and is unlinked by `--force` | [`open`] | [`open`] |
@@ -31,17 +31,17 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::changes::{New, hidden_name};
-use super::context::{Context, Failure};
+use super::context::Failure;
 use super::decide::mode::Origin;
-use super::facts::{DestState, Entry, FileId, Symlinks};
-use super::look;
+use super::entry::Entry;
+use super::facts::{DestState, FileId, Symlinks};
 use super::writers::Writing;
 use crate::error::Operation;
 use crate::observer::Event;
 use crate::paths;
 use crate::sys::{self, Blocking, Fd, Stat};
 
-mod alias;
+pub(super) mod alias;
 pub(super) mod backup;
 pub(super) mod existing;
 pub(super) mod open;
@@ -132,7 +132,7 @@ impl OpenDest<'_> {
     /// # Errors
     /// The dest could not replace the file at its place.
     #[cold]
-    pub(crate) fn give_name(&self, ctx: &Context<'_>, entry: &Entry<'_>) -> Result<bool, Errno> {
+    pub(crate) fn give_name(&self, entry: &Entry<'_>) -> Result<bool, Errno> {
         if self.naming == Naming::Replacing {
             // Servers may report only when a file is closed that they have not stored its content.
             let stored = sys::duplicate(self.fd.as_fd()).and_then(sys::close_checked);
@@ -153,7 +153,7 @@ impl OpenDest<'_> {
                 self.rename_hidden(entry, sys::rename_to_new).is_ok()
             }
             Err(_) => {
-                ctx.lacks_unnamed_files.store(true, Ordering::Relaxed);
+                entry.ctx.lacks_unnamed_files.store(true, Ordering::Relaxed);
                 false
             }
         };
@@ -217,11 +217,12 @@ impl OpenDest<'_> {
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
 /// something may be at the dest.
 #[cold]
-fn try_create_unnamed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
+fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
+    let ctx = entry.ctx;
     // Relaxed: the flag only saves calls that would fail, and publishes nothing.
     let lacks_unnamed_files = &ctx.lacks_unnamed_files;
     let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
-    if !names_file || lacks_unnamed_files.load(Ordering::Relaxed) || may_be_occupied(ctx, entry) {
+    if !names_file || lacks_unnamed_files.load(Ordering::Relaxed) || may_be_occupied(entry) {
         return None;
     }
     let directory = paths::directory_of(entry.dest_name);
@@ -238,27 +239,23 @@ fn try_create_unnamed(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Op
 
 /// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
 #[cold]
-pub(crate) fn try_create_hidden<'w>(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &Stat,
-) -> Option<OpenDest<'w>> {
-    if may_be_occupied(ctx, entry) {
+pub(crate) fn try_create_hidden<'w>(entry: &Entry<'_>, source: &Stat) -> Option<OpenDest<'w>> {
+    if may_be_occupied(entry) {
         return None;
     }
-    create_beside(ctx, entry, source.st_mode, Naming::Hidden).ok()
+    create_beside(entry, source.st_mode, Naming::Hidden).ok()
 }
 
 /// Creates a file in the directory of the dest, which has another name until it is complete.
 fn create_beside<'w>(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     source_mode: u32,
     naming: Naming,
 ) -> Result<OpenDest<'w>, Errno> {
     let name = hidden_name(entry.dest_name);
-    let mode = ctx.policy.creation_mode(source_mode);
-    let file = ctx
+    let mode = entry.ctx.policy.creation_mode(source_mode);
+    let file = entry
+        .ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
     Ok(OpenDest::beside(file, naming, name.into_boxed_c_str()))
@@ -266,35 +263,35 @@ fn create_beside<'w>(
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
 #[inline]
-fn may_be_named_last(ctx: &Context<'_>, source: &Stat) -> bool {
-    source.st_size >= NAMED_LAST_FROM as i64 && sys::is_regular(source) && ctx.policy.writes_content
+fn may_be_named_last(entry: &Entry<'_>, source: &Stat) -> bool {
+    source.st_size >= NAMED_LAST_FROM as i64
+        && sys::is_regular(source)
+        && entry.ctx.policy.writes_content
 }
 
 /// Returns `true` if something may be at the dest.
-fn may_be_occupied(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
+fn may_be_occupied(entry: &Entry<'_>) -> bool {
     let is_vacant = matches!(entry.dest_state, DestState::Vacant { .. })
-        || ctx.dest_directory_origin(entry) == Origin::Created;
-    !is_vacant && look::at_dest(ctx, entry, Symlinks::NoFollow).err() != Some(Errno::NOENT)
+        || entry.dest_directory_origin() == Origin::Created;
+    !is_vacant && entry.stat_dest(Symlinks::NoFollow).err() != Some(Errno::NOENT)
 }
 
 /// Unlinks the dest, which makes its name vacant.
-pub(super) fn unlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
-    ctx.changes
-        .unlink(ctx.spot(entry))
-        .map_err(|errno| Failure::preparing(ctx.dest_error(entry, Operation::Remove, errno)))?;
-    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
+    entry
+        .ctx
+        .changes
+        .unlink(entry.spot())
+        .map_err(|errno| Failure::preparing(entry.dest_error(Operation::Remove, errno)))?;
+    entry.emit(|_, dest, _| Event::RemovedDest(dest));
     Ok(())
 }
 
 /// Creates the dest of a directory.
 #[inline]
-pub(super) fn create_directory(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    mode: u32,
-) -> Result<(), Errno> {
+pub(super) fn create_directory(entry: &Entry<'_>, mode: u32) -> Result<(), Errno> {
     let new = New::Directory(entry.source_at());
-    ctx.changes.create(ctx.spot(entry), new, || {
+    entry.ctx.changes.create(entry.spot(), new, || {
         sys::create_directory(entry.dest_dir, entry.dest_name, mode)
     })
 }

@@ -16,12 +16,12 @@ use super::{
 use crate::copy::attributes;
 use crate::copy::collisions;
 use crate::copy::content::OpenSource;
-use crate::copy::context::{Context, Failure, Stage};
+use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::clear::{Clear, Making};
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
-use crate::copy::facts::{Entry, Facts, FileId, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::error::{Operation, Refusal};
 use crate::sys::{self, At, Blocking, Fd, Stat};
 
@@ -31,32 +31,31 @@ const OWNER_ONLY: u32 = 0o600;
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.
 #[inline(always)]
-pub(crate) fn open<'c>(
-    ctx: &'c Context<'_>,
-    entry: &Entry<'_>,
-    source: &OpenSource,
+pub(crate) fn open<'o>(
+    entry: &'o Entry<'o>,
+    source: &'o OpenSource,
     naming: Naming,
-) -> Result<OpenDest<'c>, Failure> {
+) -> Result<OpenDest<'o>, Failure> {
     if naming != Naming::AtOnce
-        && may_be_named_last(ctx, &source.stat)
-        && let Some(file) = try_create_unnamed(ctx, entry, &source.stat)
+        && may_be_named_last(entry, &source.stat)
+        && let Some(file) = try_create_unnamed(entry, &source.stat)
     {
         return Ok(OpenDest::new_file(file, Naming::WhenComplete));
     }
-    let opening = Opening { ctx, entry, source };
-    match collisions::may_be_met(ctx, entry) {
+    let opening = Opening { entry, source };
+    match collisions::may_be_met(entry) {
         true => opening.open_alone(),
         false => opening.create_or_open(),
     }
 }
 
-impl<'c> Opening<'c, '_> {
+impl<'o> Opening<'o> {
     fn failed(self, errno: Errno) -> Failure {
-        diagnose::file_creation(self.ctx, self.entry, errno)
+        diagnose::file_creation(self.entry, errno)
     }
 
     #[inline(always)]
-    fn create_or_open(self) -> Result<OpenDest<'c>, Failure> {
+    fn create_or_open(self) -> Result<OpenDest<'o>, Failure> {
         match self.create() {
             Ok(dest) => Ok(dest),
             Err(Errno::EXIST) => self.open_existing(),
@@ -66,9 +65,9 @@ impl<'c> Opening<'c, '_> {
 
     /// Opens a dest that another worker may meet, and keeps it from writing to it.
     #[cold]
-    fn open_alone(self) -> Result<OpenDest<'c>, Failure> {
-        let ctx = self.ctx;
-        let name = collisions::reserve_name(ctx, self.entry);
+    fn open_alone(self) -> Result<OpenDest<'o>, Failure> {
+        let ctx = self.entry.ctx;
+        let name = collisions::reserve_name(self.entry);
         let mut dest = self.create_or_open()?;
         // A file that existed is guarded already.
         let is_new = dest.origin == Origin::Created && dest.writing.is_none();
@@ -84,32 +83,34 @@ impl<'c> Opening<'c, '_> {
     }
 
     #[inline(always)]
-    fn create(self) -> Result<OpenDest<'c>, Errno> {
-        let Self { ctx, entry, source } = self;
+    fn create(self) -> Result<OpenDest<'o>, Errno> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
         let mode = ctx.policy.creation_mode(source.stat.st_mode);
-        let (spot, source) = (ctx.spot(entry), entry.source_at());
+        let (spot, source) = (entry.spot(), entry.source_at());
         let file = ctx
             .descriptors
             .making_room(|| ctx.changes.create_file(spot, source, mode))?;
         Ok(OpenDest::new_file(file, Naming::AtOnce))
     }
 
-    fn create_again(self) -> Result<OpenDest<'c>, Failure> {
+    fn create_again(self) -> Result<OpenDest<'o>, Failure> {
         self.create().map_err(|errno| self.failed(errno))
     }
 
     /// Fails if a file, which was seen as `present`, is the source.
     fn check_not_source(self, present: &Stat) -> Result<(), Failure> {
         match FileId::of(&self.source.stat) == FileId::of(present) {
-            true => Err(self.ctx.refused(self.entry, Refusal::SameFile)),
+            true => Err(self.entry.refused(Refusal::SameFile)),
             false => Ok(()),
         }
     }
 
-    fn open_existing(self) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, source } = self;
+    fn open_existing(self) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
         let facts = Some(Facts::of(&source.stat));
-        let decision = clear_dest(ctx, entry, Making::File, facts)?;
+        let decision = clear_dest(entry, Making::File, facts)?;
         if ctx.policy.options.rules.atomic
             && let Some(decision) = decision
             && let Some(dest) = self.open_replacing(decision)?
@@ -127,13 +128,13 @@ impl<'c> Opening<'c, '_> {
             symlinks,
             ..entry.dest_at()
         };
-        let spot = ctx.spot(entry);
+        let spot = entry.spot();
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
             Ok(dest) => self.prepare_opened(dest, None),
             // Another process has just replaced the file by a link.
             Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
-                Err(ctx.refused(entry, Refusal::ThroughJustCreatedLink))
+                Err(entry.refused(Refusal::ThroughJustCreatedLink))
             }
             Err(errno) => match self.hold(dest, errno) {
                 Some(held) => self.prepare_opened(held, Some(errno)),
@@ -144,32 +145,33 @@ impl<'c> Opening<'c, '_> {
 
     /// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
     #[cold]
-    fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, source } = self;
-        if !ctx.policy.options.force
+    fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        if !entry.ctx.policy.options.force
             || !is_about_the_file(errno)
-            || likeness_of(ctx, entry, &source.stat)? == Likeness::Unclear
+            || likeness_of(entry, &source.stat)? == Likeness::Unclear
         {
             return Err(self.failed(errno));
         }
         // The copy had begun, so `-v` names it even if the removal fails.
-        unlink(ctx, entry).map_err(|failure| Failure::making(failure.error))?;
+        unlink(entry).map_err(|failure| Failure::making(failure.error))?;
         self.create_again()
     }
 
     /// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its
     /// type, or has vanished.
     #[cold]
-    fn open_replacing(self, decision: Clear) -> Result<Option<OpenDest<'c>>, Failure> {
-        let Self { ctx, entry, source } = self;
+    fn open_replacing(self, decision: Clear) -> Result<Option<OpenDest<'o>>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
         let symlinks = match decision {
             Clear::Write(symlinks) => symlinks,
             Clear::Replace(_) => Symlinks::NoFollow,
             _ => return Ok(None),
         };
-        let present = match look::at_dest(ctx, entry, symlinks) {
+        let present = match entry.stat_dest(symlinks) {
             Err(Errno::NOENT) => return Ok(None),
-            present => present.map_err(|errno| ctx.dest_stat_failure(entry, errno))?,
+            present => present.map_err(|errno| entry.dest_stat_failure(errno))?,
         };
         let is_file = sys::is_regular(&present);
         if !is_file && matches!(decision, Clear::Write(_)) {
@@ -179,14 +181,14 @@ impl<'c> Opening<'c, '_> {
         let failed = |errno| self.failed(errno);
         if !ctx.changes.are_visible() {
             // A rename takes the permissions of a removal.
-            ctx.changes.unlink(ctx.spot(entry)).map_err(failed)?;
+            ctx.changes.unlink(entry.spot()).map_err(failed)?;
             return self.create_again().map(Some);
         }
         let mode = match is_file {
             true => OWNER_ONLY,
             false => source.stat.st_mode,
         };
-        let mut dest = create_beside(ctx, entry, mode, Naming::Replacing).map_err(failed)?;
+        let mut dest = create_beside(entry, mode, Naming::Replacing).map_err(failed)?;
         if is_file {
             let replaced = At {
                 symlinks,
@@ -206,7 +208,7 @@ impl<'c> Opening<'c, '_> {
     /// if that removes their content. Returns `None` if that cannot be the reason.
     #[cold]
     fn hold(self, dest: At<'_>, errno: Errno) -> Option<Fd> {
-        let ctx = self.ctx;
+        let ctx = self.entry.ctx;
         if !is_about_the_file(errno) || !ctx.policy.writes_content {
             return None;
         }
@@ -222,26 +224,27 @@ impl<'c> Opening<'c, '_> {
 
     /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
     /// created through a link.
-    fn open_dangling(self) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, source } = self;
-        if let Err(errno) = look::at_dest(ctx, entry, Symlinks::NoFollow) {
+    fn open_dangling(self) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
+        if let Err(errno) = entry.stat_dest(Symlinks::NoFollow) {
             return Err(self.failed(errno));
         }
-        let may_follow = entry.is_operand() && !ctx.treatment(entry).vacates();
+        let may_follow = entry.is_operand() && !entry.treatment().vacates();
         if !may_follow || !ctx.policy.options.rules.create_through_links {
             return Err(Failure {
                 stage: Stage::AtDanglingDest,
-                ..ctx.refused(entry, Refusal::DanglingDest)
+                ..entry.refused(Refusal::DanglingDest)
             });
         }
         let mode = ctx.policy.creation_mode(source.stat.st_mode);
         let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
-        let (spot, origin) = (ctx.spot(entry), Origin::Created);
+        let (spot, origin) = (entry.spot(), Origin::Created);
         let opened = ctx
             .changes
             .open(spot, origin, || ctx.descriptors.making_room(create));
         let opened =
-            opened.map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateFile, errno))?;
+            opened.map_err(|errno| diagnose::creation(entry, Operation::CreateFile, errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
         let dest = self.prepare_opened(opened, None)?;
         Ok(OpenDest { origin, ..dest })
@@ -250,7 +253,12 @@ impl<'c> Opening<'c, '_> {
     /// Empties an open dest, which was seen as `present`. Looks at it again if its filesystem may only pretend to do that.
     fn empty(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<(), Errno> {
         sys::set_size(dest, 0)?;
-        let is_native = || self.ctx.writers.is_native(FileId::of(present).device, dest);
+        let is_native = || {
+            self.entry
+                .ctx
+                .writers
+                .is_native(FileId::of(present).device, dest)
+        };
         match present.st_size == 0 || is_native() || sys::stat_open(dest)?.st_size == 0 {
             true => Ok(()),
             false => Err(Errno::OPNOTSUPP),
@@ -260,9 +268,10 @@ impl<'c> Opening<'c, '_> {
     /// Prepares the opened dest for the content: truncates it, unless only attributes are copied. Takes away permissions
     /// until the copy is complete. Stats it again, because another process may have replaced it since. If `refused` is the
     /// errno of opening it, it is only held so far.
-    fn prepare_opened(self, mut dest: Fd, refused: Option<Errno>) -> Result<OpenDest<'c>, Failure> {
-        let Self { ctx, entry, source } = self;
-        let opened = sys::stat_open(&dest).map_err(|errno| ctx.dest_stat_failure(entry, errno))?;
+    fn prepare_opened(self, mut dest: Fd, refused: Option<Errno>) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
+        let opened = sys::stat_open(&dest).map_err(|errno| entry.dest_stat_failure(errno))?;
         self.check_not_source(&opened)?;
         let is_file = sys::is_regular(&opened);
         if let Some(durability) = &ctx.durability
@@ -272,7 +281,7 @@ impl<'c> Opening<'c, '_> {
             // A link may have led to another filesystem.
             let device = FileId::of(&opened).device;
             let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
-            noted.map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))?;
+            noted.map_err(|errno| entry.making_failure(Operation::Sync, errno))?;
         }
         let mut writing = None;
         let mut has_content = false;

@@ -24,7 +24,7 @@ use std::sync::{Arc, OnceLock};
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{may_be_divided, middle, open_directory};
+use super::{SharedSource, may_be_divided, middle, open_directory};
 use crate::copy::attributes::AttributeError;
 use crate::copy::content::{
     ContentError, Moved, Next, OpenSource, Piece, RangeCopy, extend, takes_any_order,
@@ -32,8 +32,8 @@ use crate::copy::content::{
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::OWNER_FILE;
 use crate::copy::dest::{Naming, OpenDest};
-use crate::copy::facts::{CopyDir, CopyNode, Entry, Mark, StoredEntry, Symlinks};
-use crate::copy::look::SharedSource;
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::make::CopyWorker;
 use crate::copy::make::file::{Filled, Filling};
 use crate::distribute::{FileRange, Finished, Given};
@@ -103,7 +103,6 @@ pub(crate) fn fill<W: CopyWorker>(
 #[cold]
 fn try_divide(filling: &Filling<'_>, from: u64) -> Option<CopyNode> {
     let Filling {
-        ctx,
         entry,
         source,
         dest,
@@ -111,13 +110,15 @@ fn try_divide(filling: &Filling<'_>, from: u64) -> Option<CopyNode> {
     } = filling;
     let size = source.stat.st_size as u64;
     let may_divide = middle(from..size).is_some()
-        && may_be_divided(ctx, entry, source)
+        && may_be_divided(entry, source)
         && takes_any_order(dest.fd.as_fd(), size);
     if !may_divide {
         return None;
     }
     let parent = parent_of(entry).ok()?;
-    ctx.descriptors
+    entry
+        .ctx
+        .descriptors
         .lend(FilePart::DESCRIPTORS)
         .then_some(parent)
 }
@@ -351,14 +352,14 @@ fn open_for_another_engine(
 impl DividedDest {
     fn new(filling: Filling<'_>, moved: Moved, parent: CopyNode) -> Self {
         let Filling {
-            ctx,
+            entry,
             source,
             dest,
             labelled,
             ..
         } = filling;
         // If one of these fails, other engines cannot open it, and give their parts back.
-        let granted = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode | extra);
+        let granted = change_owner_mode(entry.ctx, &dest, &source.stat, |mode, extra| mode | extra);
         let failure = granted.err();
         let inode = sys::stat_open(&dest.fd).map_or(0, |stat| stat.st_ino);
         Self {
@@ -375,14 +376,10 @@ impl DividedDest {
 
     /// Completes the dest after all parts were copied. Removes it if the copy was cancelled. After an error, leaves the
     /// content that was moved before, as cp does.
-    pub(crate) fn finish(
-        self,
-        ctx: &Context<'_>,
-        entry: &Entry<'_>,
-        source: &OpenSource,
-    ) -> Result<Filled, Failure> {
+    pub(crate) fn finish(self, entry: &Entry<'_>, source: &OpenSource) -> Result<Filled, Failure> {
+        let ctx = entry.ctx;
         let fd = ctx.descriptors.take(self.fd);
-        let fd = fd.map_err(|errno| ctx.making_failure(entry, Operation::CreateFile, errno))?;
+        let fd = fd.map_err(|errno| entry.making_failure(Operation::CreateFile, errno))?;
         let dest = OpenDest::beside(fd, Naming::Hidden, self.hidden_name);
         let settled = match self.failure.into_inner() {
             None if ctx.report.must_stop() => Err(ContentError::Cancelled),
@@ -392,7 +389,6 @@ impl DividedDest {
         let restricted = change_owner_mode(ctx, &dest, &source.stat, |mode, extra| mode & !extra);
         let settled = settled.and(restricted.map(drop));
         let filling = Filling {
-            ctx,
             entry,
             source,
             dest,

@@ -44,14 +44,14 @@ use std::sync::{Mutex, OnceLock};
 use rustix::io::Errno;
 
 use super::content::OpenSource;
-use super::context::Context;
-use super::facts::{Entry, StoredEntry, Symlinks};
-use super::look::SharedSource;
+use super::entry::{Entry, StoredEntry};
+use super::facts::{CopyDir, Symlinks};
 use super::options::{Reflink, Sparse};
+use crate::descriptors::Descriptors;
 use crate::node::Side;
 use crate::paths;
 use crate::sync::lock;
-use crate::sys::{self, Device, Fd, Stat, Storage};
+use crate::sys::{self, Borrowed, Device, Fd, SharedFd, Stat, Storage};
 
 pub(super) mod divided;
 
@@ -74,21 +74,49 @@ const ALIGNMENT: u64 = 64 << 10;
 
 /// Returns `true` if much content may have to be written.
 #[inline]
-pub(super) fn has_much_content(ctx: &Context<'_>, source: &Stat) -> bool {
-    let options = ctx.policy.options;
+pub(super) fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
+    let policy = &entry.ctx.policy;
+    let options = policy.options;
     source.st_size as u64 >= TASK_FROM
         && sys::is_regular(source)
         && options.reflink != Reflink::Always
-        && ctx.policy.writes_content
+        && policy.writes_content
         && options.as_links.is_none()
 }
 
 /// Returns `true` if the content may be copied at another time than the entries beside it, or before the next operand.
-pub(super) fn may_come_later(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> bool {
-    has_much_content(ctx, source)
-        && !ctx.policy.options.rules.ask
+pub(super) fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
+    has_much_content(entry, source)
+        && !entry.ctx.policy.options.rules.ask
         // Other names of the source wait until the copy is complete, so it is made at once.
-        && !ctx.policy.has_other_names(entry, source)
+        && !entry.has_other_names(source)
+}
+
+/// A source that was opened, perhaps by another worker.
+pub(super) struct SharedSource {
+    fd: SharedFd,
+    pub(super) stat: Stat,
+    storage: Storage,
+}
+
+impl From<OpenSource> for SharedSource {
+    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
+        let fd = fd.into();
+        Self { fd, stat, storage }
+    }
+}
+
+impl SharedSource {
+    pub(super) fn fd(&self) -> Result<Borrowed<'_>, Errno> {
+        self.fd.borrow()
+    }
+
+    /// Returns the source for this worker.
+    pub(super) fn take(self, descriptors: &Descriptors<CopyDir>) -> Result<OpenSource, Errno> {
+        let Self { fd, stat, storage } = self;
+        let fd = descriptors.take(fd)?;
+        Ok(OpenSource { fd, stat, storage })
+    }
 }
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.
@@ -285,14 +313,14 @@ pub(super) fn open_directory(entry: &Entry<'_>, side: Side) -> Result<Fd, Errno>
 
 /// Returns `true` if several engines may copy the content: a worker reads and writes it, and it is not the filesystem, or
 /// its server, that copies.
-pub(super) fn may_be_divided(ctx: &Context<'_>, entry: &Entry<'_>, source: &OpenSource) -> bool {
-    let options = ctx.policy.options;
+pub(super) fn may_be_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
+    let options = entry.ctx.policy.options;
     let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
     // Zeros in several parts would have to be found together.
     options.sparse != Sparse::Always
         && !kernel_copies
         && middle(0..source.stat.st_size as u64).is_some()
-        && may_come_later(ctx, entry, &source.stat)
+        && may_come_later(entry, &source.stat)
 }
 
 /// Returns the position from which another engine gets the content of `rest`, or `None` if there is too little.

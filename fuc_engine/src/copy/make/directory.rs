@@ -16,8 +16,8 @@ use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
 use crate::copy::dest::create_directory;
 use crate::copy::diagnose;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Entry, FileTime, Mark, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileTime, Mark, Symlinks};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::paths;
@@ -64,12 +64,8 @@ pub(crate) fn enter(
     numbers: &mut BackupNumbers,
     finished: &mut Option<CopyNode>,
 ) -> Result<CopyNode, (Place<CopyDir>, Option<Error>)> {
-    let opened = ctx.with_entry(&place, FileType::Directory, |entry| {
-        let entering = Entering {
-            ctx,
-            entry,
-            purpose,
-        };
+    let opened = Entry::reach(ctx, &place, FileType::Directory, |entry| {
+        let entering = Entering { entry, purpose };
         entering.open(numbers)
     });
     match opened.unwrap_or_else(|unreached| Err(Some(unreached))) {
@@ -85,7 +81,6 @@ pub(crate) fn enter(
 
 /// A directory that is entered.
 struct Entering<'e> {
-    ctx: &'e Context<'e>,
     entry: &'e Entry<'e>,
     purpose: Purpose,
 }
@@ -93,14 +88,15 @@ struct Entering<'e> {
 impl Entering<'_> {
     /// Opens both sides. Fails with `None` if nothing needs to be copied.
     fn open(&self, numbers: &mut BackupNumbers) -> Result<Opened, Option<Error>> {
-        let Self { ctx, entry, .. } = self;
+        let entry = self.entry;
+        let ctx = entry.ctx;
         let source = self
             .open_source()
-            .map_err(|errno| diagnose::directory_opening(ctx, entry, errno))?;
+            .map_err(|errno| diagnose::directory_opening(entry, errno))?;
         let id = source.stat.identity;
-        diagnose::cycle(ctx, entry, id, source.symlinks)?;
+        diagnose::cycle(entry, id, source.symlinks)?;
         let (dest, origin) = self.make(&source.stat, numbers)?;
-        let failed = |operation| move |errno| ctx.dest_error(entry, operation, errno);
+        let failed = |operation| move |errno| entry.dest_error(operation, errno);
         let stat = sys::stat_directory(dest.as_fd()).map_err(failed(Operation::Stat))?;
         if entry.is_operand() {
             // This cannot fail, because an operand is entered once per run.
@@ -114,13 +110,13 @@ impl Entering<'_> {
         if is_same && !ctx.policy.keeps_existing() {
             // Each entry already is a hard link to itself.
             let is_complete = ctx.policy.makes_hard_links();
-            return Err((!is_complete).then(|| ctx.refused(entry, Refusal::SameFile).error));
+            return Err((!is_complete).then(|| entry.refused(Refusal::SameFile).error));
         }
         let facts = self
             .describe(&source, dest.as_fd(), stat.mode, origin)
             .map_err(failed(Operation::SetMode))?;
         if origin == Origin::Created {
-            ctx.emit_copied(entry, None);
+            entry.emit_copied(None);
         }
         let mark = match &source.unlisted {
             None => Mark::new(entry.node, &facts),
@@ -138,10 +134,11 @@ impl Entering<'_> {
 
     /// Opens the source to list it. As with cp, one that may not be listed gets a dest, unless the filter skips it.
     fn open_source(&self) -> Result<SourceDir, Errno> {
-        let Self { ctx, entry, .. } = self;
+        let entry = self.entry;
+        let ctx = entry.ctx;
         let (dir, name) = (entry.source_dir, entry.source_name);
         let open = |symlinks| {
-            if ctx.policy.options.one_file_system && look::is_mount_point(entry, symlinks) {
+            if ctx.policy.options.one_file_system && entry.is_mount_point(symlinks) {
                 return self.hold(symlinks, None);
             }
             let listed = || match ctx.policy.options.preserve.timestamps {
@@ -180,7 +177,11 @@ impl Entering<'_> {
             name: self.entry.source_name,
             symlinks,
         };
-        let fd = self.ctx.descriptors.making_room(|| sys::open_path(at))?;
+        let fd = self
+            .entry
+            .ctx
+            .descriptors
+            .making_room(|| sys::open_path(at))?;
         let seen = sys::stat_open(&fd)?;
         if !sys::is_directory(&seen) {
             return Err(Errno::NOTDIR);
@@ -206,8 +207,8 @@ impl Entering<'_> {
     /// yet: `source` is the directory in which it would be listed.
     #[cold]
     fn check_absent(&self, source: Identity) {
-        let Self { ctx, entry, .. } = self;
-        let operand = ctx.operands.state(entry.operand);
+        let entry = self.entry;
+        let operand = entry.ctx.operands.state(entry.operand);
         if entry.is_operand()
             && let Some(above) = paths::directory_id_of(entry.dest_dir, entry.dest_name)
         {
@@ -215,18 +216,19 @@ impl Entering<'_> {
             let _ = operand.above_root.set(above);
         }
         if operand.above_root.get() == Some(&source.file()) {
-            ctx.fail(entry.operand, diagnose::into_itself(ctx, entry));
+            entry.fail(diagnose::into_itself(entry));
         }
     }
 
     /// Makes the dest, or opens the directory that is there.
     fn make(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<(Fd, Origin), Error> {
-        let Self { ctx, entry, .. } = self;
+        let entry = self.entry;
+        let ctx = entry.ctx;
         let origin = self.claim(source, numbers)?;
         let open = || ctx.open_dest_directory(entry.dest_dir, entry.dest_name);
         let opened = ctx
             .descriptors
-            .making_room(|| ctx.changes.open(ctx.spot(entry), origin, open));
+            .making_room(|| ctx.changes.open(entry.spot(), origin, open));
         match opened {
             Ok(dest) => Ok((dest, origin)),
             // The dest is a dangling link named with a trailing slash.
@@ -240,28 +242,26 @@ impl Entering<'_> {
     /// Creates the dest, or decides to use the directory that is there.
     #[inline(always)]
     fn claim(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<Origin, Error> {
-        let Self { ctx, entry, .. } = self;
-        let mode = ctx.policy.directory_creation_mode(source.mode);
-        match create_directory(ctx, entry, mode) {
+        let entry = self.entry;
+        let mode = entry.ctx.policy.directory_creation_mode(source.mode);
+        match create_directory(entry, mode) {
             Ok(()) => Ok(Origin::Created),
-            Err(Errno::EXIST)
-                if !entry.is_operand() && collisions::may_be_other_copy(ctx, entry) =>
-            {
-                Err(match look::at_dest(ctx, entry, Symlinks::NoFollow) {
+            Err(Errno::EXIST) if !entry.is_operand() && collisions::may_be_other_copy(entry) => {
+                Err(match entry.stat_dest(Symlinks::NoFollow) {
                     Ok(dest) if sys::is_directory(&dest) => {
-                        ctx.refused(entry, Refusal::JustCreated).error
+                        entry.refused(Refusal::JustCreated).error
                     }
                     _ => self.not_made(source, Errno::NOTDIR),
                 })
             }
             Err(Errno::EXIST) if self.purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
-            Err(Errno::EXIST) => replace_by_directory(ctx, entry, mode, numbers),
+            Err(Errno::EXIST) => replace_by_directory(entry, mode, numbers),
             Err(errno) => Err(self.not_made(source, errno)),
         }
     }
 
     fn not_made(&self, source: &DirStat, errno: Errno) -> Error {
-        diagnose::directory_creation(self.ctx, self.entry, source.identity.file(), errno)
+        diagnose::directory_creation(self.entry, source.identity.file(), errno)
     }
 
     /// Prepares the dest, which has the mode `present`, to be filled. Fails if its owner may not do that.
@@ -272,12 +272,13 @@ impl Entering<'_> {
         present: u32,
         origin: Origin,
     ) -> Result<DirFacts, Errno> {
-        let Self { ctx, entry, .. } = self;
-        let policy = &ctx.policy;
+        let entry = self.entry;
+        let policy = &entry.ctx.policy;
         let mut mode_pending = None;
         if origin == Origin::Created {
             let granted = present & 0o7777;
-            mode_pending = ctx
+            mode_pending = entry
+                .ctx
                 .changes
                 .really(|| attributes::let_owner_fill(dest, granted))?
                 .or_else(|| mode::of_writable_directory(granted));
@@ -318,10 +319,9 @@ impl Entering<'_> {
         mut facts: DirFacts,
         [source, dest]: [BorrowedFd<'_>; 2],
     ) -> Mark {
-        let Self { ctx, entry, .. } = self;
+        let entry = self.entry;
         if let Some(errno) = unlisted.errno {
-            let error = ctx.source_error(entry, Operation::ReadDirectory, errno);
-            ctx.fail(entry.operand, error);
+            entry.fail(entry.source_error(Operation::ReadDirectory, errno));
             if let Some(parent) = entry.node {
                 parent.state.note_incomplete();
             }
@@ -329,10 +329,9 @@ impl Entering<'_> {
         let mut mark = Mark::new(entry.node, &facts);
         if facts.gets_attributes {
             let source = Inode::directory(source);
-            let set = transfer(ctx, &mark, source, &unlisted.seen, dest);
-            let path = || ctx.path(entry, Side::Dest);
-            if let Err(error) = ctx.report_attributes(entry.operand, set, path) {
-                ctx.fail(entry.operand, error);
+            let set = transfer(entry.ctx, &mark, source, &unlisted.seen, dest);
+            if let Err(error) = entry.report_attributes(set) {
+                entry.fail(error);
             }
             (facts.gets_attributes, facts.mode_pending) = (false, None);
             mark = Mark::new(entry.node, &facts);

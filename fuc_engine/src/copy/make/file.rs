@@ -22,71 +22,69 @@ use rustix::io::Errno;
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
-use crate::copy::context::{Context, Failure};
+use crate::copy::context::Failure;
 use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::existing;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
-use crate::copy::facts::{Entry, Facts, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::sys::{self, At, Blocking, Inode, Stat, Storage, WriteBack};
+use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
 pub(crate) fn open_regular(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
 ) -> Result<Option<OpenSource>, Failure> {
-    match open(ctx, entry, entry.blocking(), scratch) {
+    match open(entry, entry.blocking(), scratch) {
         Ok(source) if source.is_regular() => Ok(Some(source)),
         // `O_NOFOLLOW` fails with ELOOP on a symbolic link, and a socket fails with ENXIO.
         Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
-        Err(errno) => Err(diagnose::reading(ctx, entry, Operation::OpenSource, errno)),
+        Err(errno) => Err(diagnose::reading(entry, Operation::OpenSource, errno)),
     }
 }
 
 /// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
 /// first, and removed if it is in the way.
 pub(crate) fn open_special(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     stat: &Stat,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
-    existing::check(ctx, entry, &Facts::of(stat))?;
+    existing::check(entry, &Facts::of(stat))?;
     // As with a regular file, a dangling link at the dest stays, and is refused.
     let is_in_the_way =
-        entry.symlinks == Symlinks::NoFollow && look::at_dest(ctx, entry, Symlinks::Follow).is_ok();
+        entry.symlinks == Symlinks::NoFollow && entry.stat_dest(Symlinks::Follow).is_ok();
     if is_in_the_way {
-        clear_dest(ctx, entry, Making::Special, None)?;
+        clear_dest(entry, Making::Special, None)?;
     }
-    let opened = ctx.changes.open_special(
+    let opened = entry.ctx.changes.open_special(
         entry.source_at(),
-        || open(ctx, entry, Blocking::MayBlock, scratch),
+        || open(entry, Blocking::MayBlock, scratch),
         |fd| OpenSource {
             fd,
             stat: *stat,
             storage: Storage::Other,
         },
     );
-    opened.map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
+    opened.map_err(|errno| diagnose::reading(entry, Operation::OpenSource, errno))
 }
 
 // If this function and its caller are not inlined, each call copies the stat of the source, which has 144 bytes. That
 // takes 115 more instructions for each file with data. The guard's case `cpz-files-with-data` counts them.
 #[inline(always)]
 fn open(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     blocking: Blocking,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Errno> {
-    let fd = ctx
+    let fd = entry
+        .ctx
         .descriptors
         .making_room(|| sys::open_source(entry.source_at(), blocking))?;
     let stat = sys::stat_open(&fd)?;
@@ -100,23 +98,23 @@ fn open(
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
 /// or if its copy needs more than creation. Nothing was made in that case.
 #[inline(always)]
-pub(crate) fn try_copy_empty(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    scratch: &mut CopyScratch,
-) -> bool {
-    let Ok(stat) = look::at_source(entry) else {
+pub(crate) fn try_copy_empty(entry: &Entry<'_>, scratch: &mut CopyScratch) -> bool {
+    // No other function has the address of this copy, so its fields are not read again after each system call. Without it,
+    // an empty file takes five more instructions. The guard's case `cpz-empty-files` counts them.
+    let entry = *entry;
+    let Ok(stat) = entry.stat_source() else {
         return false;
     };
+    let is_on_filesystem = |dir: Identity| dir.device() == FileId::of(&stat).device;
     let is_empty = sys::is_regular(&stat)
         && stat.st_size == 0
-        && !ctx.policy.has_other_names(entry, &stat)
-        && look::is_on_filesystem_of_directory(entry, &stat)
+        && !entry.has_other_names(&stat)
+        && entry.source_directory().is_some_and(is_on_filesystem)
         && scratch
             .storage(stat.st_dev, entry.source_dir)
             .reports_true_size();
     scratch.expects_empty = is_empty;
-    if !is_empty || !ctx.policy.may_read(&stat) {
+    if !is_empty || !entry.ctx.policy.may_read(&stat) {
         return false;
     }
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
@@ -144,7 +142,6 @@ pub(crate) enum Filled {
 
 /// A dest that is open and empty, and its source.
 pub(crate) struct Filling<'f> {
-    pub(crate) ctx: &'f Context<'f>,
     pub(crate) entry: &'f Entry<'f>,
     pub(crate) source: &'f OpenSource,
     pub(crate) dest: OpenDest<'f>,
@@ -156,18 +153,13 @@ impl<'f> Filling<'f> {
     /// Prepares to fill a dest. It gets its SELinux context before there is content to read. If that cannot be set, the
     /// content is copied all the same.
     #[inline(always)]
-    pub(crate) fn new(
-        ctx: &'f Context<'f>,
-        entry: &'f Entry<'f>,
-        source: &'f OpenSource,
-        dest: OpenDest<'f>,
-    ) -> Self {
-        let labelled = match dest.is_file && ctx.policy.sets_attributes {
-            true => attributes::label(&ctx.policy, &Inode::Opened(dest.fd.as_fd())),
+    pub(crate) fn new(entry: &'f Entry<'f>, source: &'f OpenSource, dest: OpenDest<'f>) -> Self {
+        let policy = &entry.ctx.policy;
+        let labelled = match dest.is_file && policy.sets_attributes {
+            true => attributes::label(policy, &Inode::Opened(dest.fd.as_fd())),
             false => Ok(()),
         };
         Self {
-            ctx,
             entry,
             source,
             dest,
@@ -178,15 +170,17 @@ impl<'f> Filling<'f> {
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
     pub(crate) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
-        let Self { ctx, source, .. } = self;
-        let options = ctx.policy.options;
+        let Self { entry, source, .. } = self;
+        let options = entry.ctx.policy.options;
         let moved = if options.attributes_only
             || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always
         {
             Ok(Moved::default())
         } else {
-            ctx.changes
+            entry
+                .ctx
+                .changes
                 .write(&source.stat, || match options.spares_cache {
                     true => self.move_past_cache(worker),
                     false => {
@@ -242,7 +236,7 @@ impl<'f> Filling<'f> {
             is_file: self.dest.is_file,
         };
         let mut after = |piece| after_piece(worker, piece);
-        let options = self.ctx.policy.options;
+        let options = self.entry.ctx.policy.options;
         let moved = ContentCopy::new(self.source, sink, options, &mut buffer, &mut after).run();
         worker.scratch().buffer = buffer;
         moved
@@ -251,19 +245,23 @@ impl<'f> Filling<'f> {
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
     pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
-        let Self { ctx, entry, .. } = self;
-        let attributes = ctx.policy.sets_attributes.then(|| self.set_attributes());
+        let entry = self.entry;
+        let attributes = entry
+            .ctx
+            .policy
+            .sets_attributes
+            .then(|| self.set_attributes());
         if let Some(errno) = attributes.as_ref().and_then(Attributes::lost_content) {
             return self.abandon(ContentError::Write(errno));
         }
-        if let Some(durability) = &ctx.durability {
+        if let Some(durability) = &entry.ctx.durability {
             durability
                 .file_complete(self.dest.fd.as_fd())
                 .map_err(|errno| self.not_synced(errno))?;
         }
         if self.dest.naming != Naming::AtOnce {
-            let named = self.dest.give_name(ctx, entry);
-            if !named.map_err(|errno| diagnose::file_creation(ctx, entry, errno))? {
+            let named = self.dest.give_name(entry);
+            if !named.map_err(|errno| diagnose::file_creation(entry, errno))? {
                 return Ok(Filled::Nameless);
             }
         }
@@ -278,21 +276,19 @@ impl<'f> Filling<'f> {
         match sys::close_checked(fd) {
             // A server may refuse to close a file to which nothing was written.
             Err(errno) if !has_content => {
-                return Err(not_closed(ctx, entry, is_file, source, errno));
+                return Err(not_closed(entry, is_file, source, errno));
             }
             _ => {}
         }
         // Another worker may write to it now.
         drop(writing);
         let set = match attributes {
-            Some(attributes) => {
-                ctx.report_attributes(entry.operand, attributes, || ctx.path(entry, Side::Dest))
-            }
+            Some(attributes) => entry.report_attributes(attributes),
             None => Ok(()),
         };
         let labelled = self
             .labelled
-            .map_err(|error| ctx.making_failure(entry, error.operation, error.errno));
+            .map_err(|error| entry.making_failure(error.operation, error.errno));
         Ok(Filled::Complete {
             moved,
             is_file,
@@ -301,13 +297,13 @@ impl<'f> Filling<'f> {
     }
 
     fn set_attributes(&self) -> Attributes {
-        let (policy, origin) = (&self.ctx.policy, self.dest.origin);
+        let (policy, origin) = (&self.entry.ctx.policy, self.dest.origin);
         let transfer = Transfer {
             policy,
             source: Inode::Opened(self.source.fd.as_fd()),
             stat: &self.source.stat,
             dest: Inode::Opened(self.dest.fd.as_fd()),
-            dest_acl: self.ctx.dest_acl(self.entry, origin),
+            dest_acl: self.entry.dest_acl(origin),
             has_access_time: false,
             is_parent: false,
             mode: policy.last_mode(self.source.stat.st_mode, origin),
@@ -320,15 +316,13 @@ impl<'f> Filling<'f> {
     fn not_synced(&self, errno: Errno) -> Failure {
         // Content that was written before may be lost.
         self.keep_incomplete();
-        self.ctx.making_failure(self.entry, Operation::Sync, errno)
+        self.entry.making_failure(Operation::Sync, errno)
     }
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
     pub(crate) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
-        let Self {
-            ctx, entry, dest, ..
-        } = self;
+        let Self { entry, dest, .. } = self;
         if let Some(mode) = dest.mode_before {
             attributes::restore_permissions(mode, dest.fd.as_fd());
         }
@@ -346,16 +340,17 @@ impl<'f> Filling<'f> {
                     let _ = dest.remove(entry, entry.dest_name);
                 }
                 dest.remove_hidden(entry);
-                ctx.dest_error(entry, Operation::Clone, errno)
-                    .with_other(Side::Source, ctx.path(entry, Side::Source))
+                entry
+                    .dest_error(Operation::Clone, errno)
+                    .with_other(Side::Source, entry.path(Side::Source))
             }
             ContentError::Read(errno) => {
                 self.keep_incomplete();
-                ctx.source_error(entry, Operation::Read, errno)
+                entry.source_error(Operation::Read, errno)
             }
             ContentError::Write(errno) => {
                 self.keep_incomplete();
-                ctx.dest_error(entry, Operation::Write, errno)
+                entry.dest_error(Operation::Write, errno)
             }
         };
         Err(Failure::making(error))
@@ -364,12 +359,10 @@ impl<'f> Filling<'f> {
     /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
     /// one that existed before, and returns an error about it.
     fn discard(&self) -> Result<(), Error> {
-        let Self {
-            ctx, entry, dest, ..
-        } = self;
+        let Self { entry, dest, .. } = self;
         if dest.naming != Naming::AtOnce {
             dest.remove_hidden(entry);
-            ctx.report.discarded();
+            entry.ctx.report.discarded();
             return Ok(());
         }
         if !dest.is_file {
@@ -377,11 +370,11 @@ impl<'f> Filling<'f> {
         }
         if dest.origin != Origin::Created {
             self.mark_incomplete();
-            let path = ctx.path(entry, Side::Dest);
+            let path = entry.path(Side::Dest);
             return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
         }
         if dest.remove(entry, entry.dest_name).is_ok() {
-            ctx.report.discarded();
+            entry.ctx.report.discarded();
         }
         Ok(())
     }
@@ -396,7 +389,7 @@ impl<'f> Filling<'f> {
         self.mark_incomplete();
         if dest.naming != Naming::AtOnce {
             // If this fails, the dest has no content. The error to report is that of moving it.
-            let _ = dest.give_name(self.ctx, self.entry);
+            let _ = dest.give_name(self.entry);
         }
     }
 
@@ -412,18 +405,12 @@ impl<'f> Filling<'f> {
 
 /// Marks a dest whose content the kernel could not write when it was closed, and returns the failure.
 #[cold]
-fn not_closed(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    is_file: bool,
-    source: &Stat,
-    errno: Errno,
-) -> Failure {
+fn not_closed(entry: &Entry<'_>, is_file: bool, source: &Stat, errno: Errno) -> Failure {
     if is_file {
-        let symlinks = links_at_dest(ctx.dest_directory_origin(entry));
+        let symlinks = links_at_dest(entry.dest_directory_origin());
         let at = entry.dest_at();
         // If this fails, the dest keeps its new time, as after a failed cp.
         let _ = attributes::mark_incomplete_at(At { symlinks, ..at }, source);
     }
-    ctx.making_failure(entry, Operation::Close, errno)
+    entry.making_failure(Operation::Close, errno)
 }

@@ -30,8 +30,8 @@ use super::{CopyScratch, Created, LinkedTo, create_or_replace};
 use crate::copy::changes::New;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Clear, Making};
-use crate::copy::facts::{CopyNode, Entry, FileId, Fingerprint, StoredEntry, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{CopyNode, FileId, Fingerprint, Symlinks};
 use crate::error::Operation;
 use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Side};
@@ -170,7 +170,7 @@ impl LinkTable {
     pub(crate) fn claim(
         &self,
         source: &Stat,
-        entry: &Entry<'_>,
+        store: impl FnOnce() -> StoredEntry,
         other_names: Option<u64>,
     ) -> Claim {
         let mut map = lock(&self.0);
@@ -187,7 +187,7 @@ impl LinkTable {
         };
         let first = match &mut slot.get_mut().state {
             State::InProgress(waiters) => {
-                waiters.push(StoredEntry::of(entry));
+                waiters.push(store());
                 return Claim::Waiting;
             }
             State::Copied(first) => first.clone(),
@@ -233,22 +233,18 @@ impl LinkTable {
 /// file that has the name if the copy was not written through a descriptor.
 ///
 /// If the name does not lead to the file that was written, [`link`] reports that.
-pub(crate) fn find_copy(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    written: Option<FileId>,
-) -> Result<FirstCopy, Errno> {
-    let named = look::at_dest(ctx, entry, Symlinks::NoFollow);
+pub(crate) fn find_copy(entry: &Entry<'_>, written: Option<FileId>) -> Result<FirstCopy, Errno> {
+    let named = entry.stat_dest(Symlinks::NoFollow);
     // The file that was written may not be at its name any more.
     let unseen = |id| SeenFile {
         id,
         fingerprint: None,
     };
     let (itself, behind_link) = match (named, written) {
-        (Err(errno), None) => (ctx.changes.really(|| Err(errno))?, None),
+        (Err(errno), None) => (entry.ctx.changes.really(|| Err(errno))?, None),
         (Err(_), Some(written)) => (unseen(written), None),
         (Ok(named), Some(written)) if FileId::of(&named) != written => {
-            match look::at_dest(ctx, entry, Symlinks::Follow) {
+            match entry.stat_dest(Symlinks::Follow) {
                 Ok(target) if FileId::of(&target) == written => {
                     (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
                 }
@@ -269,11 +265,8 @@ pub(crate) fn find_copy(
 /// Returns `true` if the source of `first` and the source of `entry` are one file now. Looks at both, because another process
 /// may go on to change the file. Returns `false` if the name of the first source is gone.
 #[cold]
-pub(crate) fn is_still_the_source(
-    ctx: &Context<'_>,
-    first: &FirstCopy,
-    entry: &Entry<'_>,
-) -> Result<bool, Errno> {
+pub(crate) fn is_still_the_source(first: &FirstCopy, entry: &Entry<'_>) -> Result<bool, Errno> {
+    let ctx = entry.ctx;
     let first = match &first.node {
         None => sys::stat(
             ctx.bases.source,
@@ -301,16 +294,16 @@ pub(crate) fn is_still_the_source(
 /// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
 /// that the check fails for a good link too. There, the first copy is opened and checked before.
 pub(crate) fn link(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: &FirstCopy,
     decided: Option<Clear>,
     scratch: &mut CopyScratch,
 ) -> Result<Created, Failure> {
+    let ctx = entry.ctx;
     let (symlinks, file) = first.link_target(entry.symlinks);
     let new = New::LinkToCopy(entry.source_at(), file.id);
     let create = |link_name: &CStr| {
-        ctx.changes.create(ctx.spot(entry), new, || {
+        ctx.changes.create(entry.spot(), new, || {
             let mut change_ids = scratch.links_change_ids;
             at_first(ctx, first, scratch, |dir| {
                 let name = &first.name;
@@ -323,16 +316,16 @@ pub(crate) fn link(
                     return Ok(());
                 }
                 change_ids = true;
-                link_checked(ctx, entry, first, file, link_name)
+                link_checked(entry, first, file, link_name)
             })?;
             scratch.links_change_ids = change_ids;
             Ok(())
         })
     };
-    let made = create_or_replace(ctx, entry, Making::LinkToCopy(file.id), decided, create)?;
+    let made = create_or_replace(entry, Making::LinkToCopy(file.id), decided, create)?;
     made.map_err(|errno| {
         let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
-        let error = ctx.dest_error(entry, Operation::CreateHardLink, errno);
+        let error = entry.dest_error(Operation::CreateHardLink, errno);
         Failure::making(error.with_other(Side::Dest, first))
     })
 }
@@ -356,13 +349,15 @@ fn try_link_by_name(
 
 /// Links `name` in the directory of the dest to the file at `first`, if that is `file`.
 fn link_checked(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     first: At<'_>,
     file: SeenFile,
     name: &CStr,
 ) -> Result<(), Errno> {
-    let held = ctx.descriptors.making_room(|| sys::open_path(first))?;
+    let held = entry
+        .ctx
+        .descriptors
+        .making_room(|| sys::open_path(first))?;
     let stat = sys::stat_open(&held)?;
     let is_same_file = FileId::of(&stat) == file.id
         || file.resembles(&stat) && !sys::keeps_identities(held.as_fd());
@@ -404,7 +399,7 @@ fn at_first(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::copy::facts::DestState;
+    use crate::node::Place;
     use crate::sys::CWD;
     use rustix::fs::FileType;
 
@@ -412,18 +407,13 @@ mod tests {
         sys::stat(CWD, c".", Symlinks::Follow).unwrap()
     }
 
-    fn entry() -> Entry<'static> {
-        Entry {
-            source_dir: CWD,
-            dest_dir: CWD,
-            source_name: c"source",
-            dest_name: c"dest",
-            kind: FileType::RegularFile,
-            symlinks: Symlinks::NoFollow,
-            dest_state: DestState::Unchecked,
-            node: None,
+    fn entry() -> StoredEntry {
+        let place = Place {
+            parent: None,
+            name: c"source".into(),
             operand: 0,
-        }
+        };
+        StoredEntry::of_place(place, FileType::RegularFile)
     }
 
     fn first() -> FirstCopy {
@@ -445,7 +435,7 @@ mod tests {
     fn copied(other_names: Option<u64>) -> LinkTable {
         let table = LinkTable::default();
         assert!(matches!(
-            table.claim(&source(), &entry(), other_names),
+            table.claim(&source(), entry, other_names),
             Claim::First
         ));
         table.complete(FileId::of(&source()), Some(first()));
@@ -454,7 +444,7 @@ mod tests {
 
     fn is_linked(table: &LinkTable, other_names: Option<u64>) -> bool {
         matches!(
-            table.claim(&source(), &entry(), other_names),
+            table.claim(&source(), entry, other_names),
             Claim::LinkTo(..)
         )
     }
@@ -474,7 +464,7 @@ mod tests {
         let mut stat = source();
         stat.st_nlink += 1;
         for names_left in [1, 0] {
-            let claim = table.claim(&stat, &entry(), Some(2));
+            let claim = table.claim(&stat, entry, Some(2));
             assert!(matches!(claim, Claim::LinkTo(..)));
             assert_eq!(table.len(), names_left);
         }
@@ -483,7 +473,7 @@ mod tests {
     #[test]
     fn a_waiter_is_counted_when_it_claims_again() {
         let table = LinkTable::default();
-        let claim = || table.claim(&source(), &entry(), Some(1));
+        let claim = || table.claim(&source(), entry, Some(1));
         assert!(matches!(claim(), Claim::First));
         assert!(matches!(claim(), Claim::Waiting));
         let waiters = table.complete(FileId::of(&source()), Some(first()));
@@ -498,7 +488,7 @@ mod tests {
         let is_other = |change: &dyn Fn(&mut Stat)| {
             let mut stat = source();
             change(&mut stat);
-            matches!(table.claim(&stat, &entry(), None), Claim::OtherFile(_))
+            matches!(table.claim(&stat, entry, None), Claim::OtherFile(_))
         };
         assert!(is_other(&|stat| stat.st_size += 1));
         assert!(is_other(&|stat| stat.st_mtime += 1));

@@ -15,14 +15,15 @@ use rustix::io::Errno;
 use super::attributes;
 use super::changes::New;
 use super::content::Next;
-use super::context::{Context, Failure};
+use super::context::Failure;
 use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, Origin};
 use super::dest::backup::BackupNumbers;
 use super::dest::{clear_dest, decide_to_clear};
-use super::facts::{CopyNode, Entry, FileId, Symlinks};
+use super::diagnose;
+use super::entry::Entry;
+use super::facts::{CopyNode, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
-use super::{diagnose, look};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
@@ -95,12 +96,12 @@ pub(super) enum Created {
 /// Creates a copy that has no content by `create`, which gets its name. Something else at the dest is removed first, or
 /// replaced, unless that was `decided` before. Returns an errno if the copy could not be created.
 fn create_or_replace(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     making: Making,
     decided: Option<Clear>,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<Result<Created, Errno>, Failure> {
+    let ctx = entry.ctx;
     let name = entry.dest_name;
     let created = create(name);
     if created != Err(Errno::EXIST) {
@@ -108,7 +109,7 @@ fn create_or_replace(
     }
     let decision = match decided {
         Some(_) => decided,
-        None => clear_dest(ctx, entry, making, None)?,
+        None => clear_dest(entry, making, None)?,
     };
     let created = match decision {
         // Nothing is there any more.
@@ -119,16 +120,16 @@ fn create_or_replace(
                     && making != Making::Special
                     && name.to_bytes().ends_with(b"/") =>
             {
-                ctx.changes.replace(ctx.spot(entry), create)
+                ctx.changes.replace(entry.spot(), create)
             }
             created => created,
         },
         Some(Clear::AlreadyThere) => return Ok(Ok(Created::AlreadyThere)),
         Some(Clear::Replace(removal)) => {
-            let replaced = ctx.changes.replace(ctx.spot(entry), create);
+            let replaced = ctx.changes.replace(entry.spot(), create);
             replaced.inspect(|()| {
                 if removal == RemovalEvent::Reported {
-                    ctx.emit(entry, |_, dest, _| Event::RemovedDest(dest));
+                    entry.emit(|_, dest, _| Event::RemovedDest(dest));
                 }
             })
         }
@@ -139,174 +140,160 @@ fn create_or_replace(
 }
 
 /// Gives a new dest without content the attributes of its source.
-fn set_attributes(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &PathOnly<'_>,
-) -> Result<(), Failure> {
+fn set_attributes(entry: &Entry<'_>, source: &PathOnly<'_>) -> Result<(), Failure> {
     let dest = PathOnly::find(entry.dest_at());
-    let dest = dest.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-    transfer(ctx, entry, [source, &dest], Origin::Created)
+    let dest = dest.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
+    transfer(entry, [source, &dest], Origin::Created)
 }
 
 fn transfer(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     [source, dest]: [&PathOnly<'_>; 2],
     origin: Origin,
 ) -> Result<(), Failure> {
-    let acl = ctx.dest_acl(entry, origin);
-    let set = attributes::transfer(&ctx.policy, source, dest, origin, acl);
-    let set = set.map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
-    ctx.report_attributes(entry.operand, set, || ctx.path(entry, Side::Dest))
-        .map_err(Failure::making)
+    let acl = entry.dest_acl(origin);
+    let set = attributes::transfer(&entry.ctx.policy, source, dest, origin, acl);
+    let set = set.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
+    entry.report_attributes(set).map_err(Failure::making)
 }
 
 /// Gives a dest that is kept the attributes of its source, if mode or owner differ. Both were seen before.
 pub(super) fn update_attributes(
-    ctx: &Context<'_>,
     entry: &Entry<'_>,
     source: &Stat,
     dest: &Stat,
 ) -> Result<(), Failure> {
-    let preserve = &ctx.policy.options.preserve;
+    let preserve = &entry.ctx.policy.options.preserve;
     let has_other_mode = preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode;
     let differs = has_other_mode || preserve.ownership && attributes::has_other_owner(source, dest);
     if !differs {
         return Ok(());
     }
-    ctx.changes.really(|| {
-        let hold = |at| {
-            PathOnly::find(at).map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))
-        };
+    entry.ctx.changes.really(|| {
+        let hold =
+            |at| PathOnly::find(at).map_err(|errno| entry.making_failure(Operation::Stat, errno));
         let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
         // A link may lead to the dest, or another process has replaced one of them.
         let is_same = |held: &PathOnly<'_>, seen| FileId::of(held.stat()) == FileId::of(seen);
         match is_same(&from, source) && is_same(&to, dest) {
-            true => transfer(ctx, entry, [&from, &to], Origin::Existing),
+            true => transfer(entry, [&from, &to], Origin::Existing),
             false => Ok(()),
         }
     })
 }
 
 /// Makes a copy of a link, unless the dest is another name of it.
-pub(super) fn copy_symlink(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
-    let failed = |errno| diagnose::reading(ctx, entry, Operation::ReadLink, errno);
-    if !ctx.policy.sets_attributes {
+pub(super) fn copy_symlink(entry: &Entry<'_>) -> Result<Created, Failure> {
+    let failed = |errno| diagnose::reading(entry, Operation::ReadLink, errno);
+    if !entry.ctx.policy.sets_attributes {
         let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
-        return create_symlink(ctx, entry, &target);
+        return create_symlink(entry, &target);
     }
     // Stat the link before reading it, because reading changes its time of access.
     let source = PathOnly::find(entry.source_at()).map_err(failed)?;
     let target = source.read_link().map_err(failed)?;
-    let created = create_symlink(ctx, entry, &target)?;
+    let created = create_symlink(entry, &target)?;
     if created == Created::Yes {
-        set_attributes(ctx, entry, &source)?;
+        set_attributes(entry, &source)?;
     }
     Ok(created)
 }
 
-fn create_symlink(ctx: &Context<'_>, entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
+fn create_symlink(entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
     let create = |name: &CStr| {
         let new = New::Copy(entry.source_at());
-        ctx.changes.create(ctx.spot(entry), new, || {
+        entry.ctx.changes.create(entry.spot(), new, || {
             sys::create_symlink(target, entry.dest_dir, name)
         })
     };
-    create_or_replace(ctx, entry, Making::Symlink, None, create)?
-        .map_err(|errno| diagnose::creation(ctx, entry, Operation::CreateSymlink, errno))
+    create_or_replace(entry, Making::Symlink, None, create)?
+        .map_err(|errno| diagnose::creation(entry, Operation::CreateSymlink, errno))
 }
 
 /// Makes a copy of a FIFO, socket or device that was seen as `source`. It is never read or written.
-pub(super) fn copy_special(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    source: &Stat,
-) -> Result<(), Failure> {
-    if !ctx.policy.sets_attributes {
-        return create_special(ctx, entry, source).map(drop);
+pub(super) fn copy_special(entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+    if !entry.ctx.policy.sets_attributes {
+        return create_special(entry, source).map(drop);
     }
     // Another process may have replaced the source since it was seen. So all facts, and all
     // attributes, are those of one inode that is held.
     let held = PathOnly::find(entry.source_at());
-    let held =
-        held.map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+    let held = held.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
     if sys::file_type(held.stat()) != sys::file_type(source) {
-        return Err(ctx.source_refused(entry, Refusal::SourceReplaced));
+        return Err(entry.source_refused(Refusal::SourceReplaced));
     }
-    match create_special(ctx, entry, held.stat())? {
-        Created::Yes => set_attributes(ctx, entry, &held),
+    match create_special(entry, held.stat())? {
+        Created::Yes => set_attributes(entry, &held),
         Created::AlreadyThere => Ok(()),
     }
 }
 
-fn create_special(ctx: &Context<'_>, entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
+fn create_special(entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
     let kind = sys::file_type(source);
-    let permissions = mode::for_special_file(&ctx.policy.options.preserve, source.st_mode);
+    let permissions = mode::for_special_file(&entry.ctx.policy.options.preserve, source.st_mode);
     let mode = kind.as_raw_mode() | permissions;
     let operation = match kind {
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
     let create = |name: &CStr| {
-        ctx.changes
-            .create(ctx.spot(entry), New::Copy(entry.source_at()), || {
+        entry
+            .ctx
+            .changes
+            .create(entry.spot(), New::Copy(entry.source_at()), || {
                 sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
             })
     };
-    let created = match create_or_replace(ctx, entry, Making::Special, None, create)? {
+    let created = match create_or_replace(entry, Making::Special, None, create)? {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
         Err(errno) if kind == FileType::Fifo && errno != Errno::EXIST => {
             create(entry.dest_name).map(|()| Created::Yes)
         }
         created => created,
     };
-    created.map_err(|errno| diagnose::creation(ctx, entry, operation, errno))
+    created.map_err(|errno| diagnose::creation(entry, operation, errno))
 }
 
 /// Makes a link instead of a copy of a source that is not a directory.
-pub(super) fn make_link(
-    ctx: &Context<'_>,
-    entry: &Entry<'_>,
-    kind: LinkKind,
-) -> Result<Created, Failure> {
+pub(super) fn make_link(entry: &Entry<'_>, kind: LinkKind) -> Result<Created, Failure> {
+    let ctx = entry.ctx;
     let source = entry.source_at();
     let (target, new, operation) = match kind {
         LinkKind::Hard => (None, New::HardLink(source), Operation::CreateHardLink),
         LinkKind::Symbolic => {
-            let Some(target) = symlink_target(ctx, entry)? else {
-                return refuse_relative_link(ctx, entry);
+            let Some(target) = symlink_target(entry)? else {
+                return refuse_relative_link(entry);
             };
             (Some(target), New::Symlink(source), Operation::CreateSymlink)
         }
     };
     let create = |name: &CStr| {
-        ctx.changes.create(ctx.spot(entry), new, || match &target {
+        ctx.changes.create(entry.spot(), new, || match &target {
             Some(target) => sys::create_symlink(target, entry.dest_dir, name),
             None => sys::create_hard_link(source, entry.dest_dir, name),
         })
     };
-    let created = create_or_replace(ctx, entry, Making::Link(kind), None, create)?;
-    let created = created.map_err(|errno| diagnose::linking(ctx, entry, operation, errno))?;
+    let created = create_or_replace(entry, Making::Link(kind), None, create)?;
+    let created = created.map_err(|errno| diagnose::linking(entry, operation, errno))?;
     let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
     if created == Created::Yes && kind == LinkKind::Symbolic && keeps_times {
-        let source = look::at_source(entry);
-        let source = source
-            .map_err(|errno| Failure::making(ctx.source_error(entry, Operation::Stat, errno)))?;
+        let source = entry.stat_source();
+        let source =
+            source.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
         attributes::set_link_times(entry.dest_at(), &source)
-            .map_err(|errno| ctx.making_failure(entry, Operation::KeepTimes, errno))?;
+            .map_err(|errno| entry.making_failure(Operation::KeepTimes, errno))?;
     }
     Ok(created)
 }
 
 /// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in
 /// the way is reported first.
-fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created, Failure> {
-    match decide_to_clear(ctx, entry, Making::Link(LinkKind::Symbolic), None)? {
+fn refuse_relative_link(entry: &Entry<'_>) -> Result<Created, Failure> {
+    match decide_to_clear(entry, Making::Link(LinkKind::Symbolic), None)? {
         Some(Clear::AlreadyThere) => Ok(Created::AlreadyThere),
-        Some(Clear::Refuse(refusal)) => Err(ctx.refused(entry, refusal)),
+        Some(Clear::Refuse(refusal)) => Err(entry.refused(refusal)),
         _ => {
-            let dest = ctx.path(entry, Side::Dest);
+            let dest = entry.path(Side::Dest);
             let error = Error::refused(Refusal::RelativeSymlink, dest).at_dest();
             Err(Failure::making(error))
         }
@@ -315,11 +302,13 @@ fn refuse_relative_link(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Created,
 
 /// Returns the path of the source as the target of a symbolic link, or `None` if that would lead
 /// elsewhere.
-fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString>, Failure> {
+fn symlink_target(entry: &Entry<'_>) -> Result<Option<CString>, Failure> {
     // The kernel would make a link to a source that does not exist.
-    look::at_source(entry).map_err(|errno| ctx.source_stat_failure(entry, errno))?;
-    let path = ctx.path(entry, Side::Source);
-    if path.is_relative() && !is_in_source_base(ctx, entry) {
+    entry
+        .stat_source()
+        .map_err(|errno| entry.source_stat_failure(errno))?;
+    let path = entry.path(Side::Source);
+    if path.is_relative() && !is_in_source_base(entry) {
         return Ok(None);
     }
     Ok(Some(paths::c_string(path.as_os_str().as_bytes())))
@@ -327,12 +316,12 @@ fn symlink_target(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<Option<CString
 
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
 /// either directory cannot be stat'ed; creating the link then reports the error.
-fn is_in_source_base(ctx: &Context<'_>, entry: &Entry<'_>) -> bool {
-    if ctx.changes.is_absent(entry.dest_dir) {
+fn is_in_source_base(entry: &Entry<'_>) -> bool {
+    if entry.ctx.changes.is_absent(entry.dest_dir) {
         return false;
     }
     let dest = paths::directory_id_of(entry.dest_dir, entry.dest_name);
-    let base = sys::stat(ctx.bases.source, c".", Symlinks::Follow);
+    let base = sys::stat(entry.ctx.bases.source, c".", Symlinks::Follow);
     match (dest, base) {
         (Some(dest), Ok(base)) => dest == FileId::of(&base),
         _ => true,

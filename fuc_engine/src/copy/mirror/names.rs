@@ -11,11 +11,11 @@ use rustix::io::Errno;
 use super::{BUFFER_BYTES, Mirror};
 use crate::copy::collisions::{folded, has_other_spelling, is_node_native};
 use crate::copy::facts::{FileId, Symlinks};
-use crate::copy::look;
 use crate::error::{Error, Operation};
 use crate::filter::{Above, Candidate, Verdict};
 use crate::hashing::HashSet;
 use crate::node::Side;
+use crate::paths;
 use crate::sys::{self, At, Listed, Listing};
 use crate::walk;
 
@@ -101,7 +101,7 @@ impl Mirror<'_, '_> {
         }
         let ids: Vec<_> = listed
             .iter()
-            .map(|name| (look::id_in(self.dest, name), name))
+            .map(|name| (paths::id_of(self.dest, name), name))
             .collect();
         for (id, name) in hidden {
             let mut alike: Vec<_> = ids
@@ -130,7 +130,7 @@ impl Mirror<'_, '_> {
         let listed = self.names(dest)?;
         let hidden = |name: CString| match listed.contains(&name) {
             true => None,
-            false => Some((look::id_in(dest, &name)?, name)),
+            false => Some((paths::id_of(dest, &name)?, name)),
         };
         let mut hidden: Vec<_> = self.names(source)?.into_iter().filter_map(hidden).collect();
         if hidden.is_empty() {
@@ -154,10 +154,10 @@ impl Mirror<'_, '_> {
         let (mut others, _) = self.hidden([source.as_fd(), dest.as_fd()])?;
         if others.iter().any(|(_, name)| *name == itself) {
             let names = self.names(source.as_fd())?.into_iter();
-            let found = names.filter_map(|name| Some((look::id_in(dest.as_fd(), &name)?, name)));
+            let found = names.filter_map(|name| Some((paths::id_of(dest.as_fd(), &name)?, name)));
             others = found.collect();
         }
-        let (id, kept) = (look::id_in(dest.as_fd(), &itself), folded(&itself));
+        let (id, kept) = (paths::id_of(dest.as_fd(), &itself), folded(&itself));
         let is_twin = |(other, name): &Hidden| {
             *name != itself && (Some(*other) == id || !kept.is_empty() && folded(name) == kept)
         };

@@ -6,7 +6,8 @@ use rustix::io::Errno;
 
 use super::CopyRun;
 use crate::copy::context::{Context, Failure};
-use crate::copy::facts::{CopyNode, Entry, Symlinks};
+use crate::copy::entry::Entry;
+use crate::copy::facts::{CopyNode, Symlinks};
 use crate::copy::operand::open_parent;
 use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
@@ -73,20 +74,21 @@ pub(super) fn finish(run: &CopyRun<'_>) {
 }
 
 /// Writes a dest to the disk that was kept because it is complete.
-pub(super) fn kept(ctx: &Context<'_>, entry: &Entry<'_>) -> Result<(), Failure> {
-    let Some(durability) = &ctx.durability else {
+pub(super) fn kept(entry: &Entry<'_>) -> Result<(), Failure> {
+    let Some(durability) = &entry.ctx.durability else {
         return Ok(());
     };
     let at = At {
         symlinks: Symlinks::Follow,
         ..entry.dest_at()
     };
-    let opened = ctx
+    let opened = entry
+        .ctx
         .descriptors
         .making_room(|| sys::open_source(at, Blocking::OnlyForLease));
     opened
         .and_then(|file| durability.file_complete(file.as_fd()))
-        .map_err(|errno| ctx.making_failure(entry, Operation::Sync, errno))
+        .map_err(|errno| entry.making_failure(Operation::Sync, errno))
 }
 
 fn failed(ctx: &Context<'_>, errno: Errno) -> Error {

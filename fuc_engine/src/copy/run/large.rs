@@ -10,10 +10,12 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{self, Naming, OpenDest};
 use crate::copy::diagnose;
-use crate::copy::facts::{CopyNode, DestState, Entry, StoredEntry, Symlinks};
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{CopyNode, DestState, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
-use crate::copy::large::{LargeFile, Needs, has_much_content, may_be_divided, may_come_later};
-use crate::copy::look::SharedSource;
+use crate::copy::large::{
+    LargeFile, Needs, SharedSource, has_much_content, may_be_divided, may_come_later,
+};
 use crate::copy::make::file::Filling;
 use crate::distribute::{Given, Load, Stolen};
 use crate::error::Operation;
@@ -27,7 +29,7 @@ use crate::walk::{self, Task, Walker};
 pub(super) fn try_lend(copy: &EntryCopy<'_, '_, '_, '_>, stat: &Stat) -> bool {
     let EntryCopy { run, entry, .. } = *copy;
     !entry.is_operand()
-        && may_come_later(&run.ctx, entry, stat)
+        && may_come_later(entry, stat)
         // If rules were applied, the dest may have been moved away, so the file is copied at
         // once.
         && matches!(entry.dest_state, DestState::Unchecked)
@@ -76,7 +78,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
         ctx.report.offer_directory(directory);
     }
     resume(entry, worker, |copy| match source {
-        Some(source) => copy_content(copy, take(ctx, copy.entry, source)?).map(drop),
+        Some(source) => copy_content(copy, take(copy.entry, source)?).map(drop),
         None => match copy.look()? {
             ControlFlow::Continue(source) => copy.decide(&source).map(drop),
             ControlFlow::Break(_) => Ok(()),
@@ -87,10 +89,10 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
 }
 
 /// Returns the source of a file that was queued.
-fn take(ctx: &Context<'_>, entry: &Entry<'_>, source: SharedSource) -> Result<OpenSource, Failure> {
+fn take(entry: &Entry<'_>, source: SharedSource) -> Result<OpenSource, Failure> {
     source
-        .take(&ctx.descriptors)
-        .map_err(|errno| diagnose::reading(ctx, entry, Operation::OpenSource, errno))
+        .take(&entry.ctx.descriptors)
+        .map_err(|errno| diagnose::reading(entry, Operation::OpenSource, errno))
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -119,12 +121,12 @@ pub(super) fn check_room(
     entry: &Entry<'_>,
     source: &Stat,
 ) -> Result<(), Failure> {
-    if !has_much_content(&run.ctx, source) {
+    if !has_much_content(entry, source) {
         return Ok(());
     }
     match run.room.shortage(entry, source) {
         None => Ok(()),
-        Some(errno) => Err(run.ctx.making_failure(entry, Operation::Write, errno)),
+        Some(errno) => Err(entry.making_failure(Operation::Write, errno)),
     }
 }
 
@@ -135,11 +137,10 @@ pub(super) fn copy_content(
     source: OpenSource,
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
-    let ctx = &run.ctx;
     check_room(run, entry, &source.stat)?;
     if run.stealing.is_some()
-        && may_be_divided(ctx, entry, &source)
-        && let Some(dest) = dest::try_create_hidden(ctx, entry, &source.stat)
+        && may_be_divided(entry, &source)
+        && let Some(dest) = dest::try_create_hidden(entry, &source.stat)
     {
         return copy_together(copy, source, dest);
     }
@@ -154,7 +155,7 @@ fn copy_together(
     dest: OpenDest<'_>,
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
-    let filling = Filling::new(&run.ctx, entry, &source, dest);
+    let filling = Filling::new(entry, &source, dest);
     match divided::fill(filling, copy.worker) {
         ControlFlow::Break((dest, from)) => {
             run.room.hold(Needs::of(&source.stat));
@@ -224,8 +225,8 @@ fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     } = &entry.place;
     let operand = parent.is_none().then_some(*operand);
     with_entry(entry, worker, |copy| {
-        let source = take(&run.ctx, copy.entry, source)?;
-        let filled = dest.finish(&run.ctx, copy.entry, &source);
+        let source = take(copy.entry, source)?;
+        let filled = dest.finish(copy.entry, &source);
         let written = None;
         copy.note_filled(&source, filled, written)?;
         if copy.entry.is_operand() {

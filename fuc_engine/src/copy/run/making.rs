@@ -11,8 +11,8 @@ use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::{Clear, RemovalEvent};
 use crate::copy::dest::{Naming, backup, open};
+use crate::copy::entry::StoredEntry;
 use crate::copy::facts::{DestState, FileId};
-use crate::copy::look;
 use crate::copy::make::file::{Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
 use crate::copy::make::{self, Created};
@@ -41,8 +41,8 @@ impl EntryCopy<'_, '_, '_, '_> {
         source: &Stat,
         make: impl FnOnce(&mut Self) -> Result<Option<FileId>, Failure>,
     ) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        if !run.ctx.policy.has_other_names(entry, source) {
+        let entry = self.entry;
+        if !entry.has_other_names(source) {
             make(self)?;
             return Ok(Processed::Handled);
         }
@@ -66,7 +66,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             }
             Claim::LinkTo(first) => {
                 let scratch = &mut self.worker.scratch.own;
-                if hardlink::link(&run.ctx, entry, &first, None, scratch)? == Created::Yes {
+                if hardlink::link(entry, &first, None, scratch)? == Created::Yes {
                     self.copied(Counted::HardLink);
                 }
             }
@@ -77,8 +77,8 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Lets other names of the source link to the dest, which is as new as the source. If another name was copied before,
     /// the dest becomes a link to that copy, as in cp.
     pub(super) fn adopt(&mut self, source: &Stat, dest: &Stat) -> Result<Adopted, Failure> {
-        let Self { run, entry, .. } = *self;
-        if !run.ctx.policy.has_other_names(entry, source) {
+        let entry = self.entry;
+        if !entry.has_other_names(source) {
             return Ok(Adopted::Done);
         }
         match self.claim(source) {
@@ -89,11 +89,11 @@ impl EntryCopy<'_, '_, '_, '_> {
             Claim::Waiting => return Ok(Adopted::Waiting),
             Claim::OtherFile(_) => self.warn_of_other_file(),
             Claim::LinkTo(first) => {
-                let is_resumed = run.ctx.policy.options.rules.replace == Replace::Changed;
+                let is_resumed = entry.ctx.policy.options.rules.replace == Replace::Changed;
                 if !is_resumed || first.itself.id != FileId::of(dest) {
                     let decided = Clear::Replace(RemovalEvent::Reported);
                     let scratch = &mut self.worker.scratch.own;
-                    let linked = hardlink::link(&run.ctx, entry, &first, Some(decided), scratch);
+                    let linked = hardlink::link(entry, &first, Some(decided), scratch);
                     // As in cp, `-v` does not name the entry.
                     linked.map_err(|failure| Failure::preparing(failure.error))?;
                 }
@@ -109,12 +109,12 @@ impl EntryCopy<'_, '_, '_, '_> {
         let other_names = || (source.st_nlink as u64).saturating_sub(1);
         let other_names = self.run.meets_names_once.then(other_names);
         let Self { run, entry, .. } = *self;
-        let claim = run.links.claim(source, entry, other_names);
+        let claim = run
+            .links
+            .claim(source, || StoredEntry::of(entry), other_names);
         match claim {
             // If it cannot be looked at, a copy has the right content.
-            Claim::OtherFile(first)
-                if hardlink::is_still_the_source(&run.ctx, &first, entry) == Ok(true) =>
-            {
+            Claim::OtherFile(first) if hardlink::is_still_the_source(&first, entry) == Ok(true) => {
                 run.links.note_changed(source);
                 Claim::LinkTo(first)
             }
@@ -132,21 +132,18 @@ impl EntryCopy<'_, '_, '_, '_> {
 
     /// Warns that another source has the inode number of this one.
     fn warn_of_other_file(&self) {
-        let path = self.run.ctx.path(self.entry, Side::Source);
-        let warning = Error::refused(Refusal::SharedInodeNumber, path);
-        self.run.ctx.warn(self.entry.operand, warning);
+        let entry = self.entry;
+        let warning = Error::refused(Refusal::SharedInodeNumber, entry.path(Side::Source));
+        entry.ctx.warn(entry.operand, warning);
     }
 
     /// Finds the copy that was made. If that fails, it is reported, and other names of the
     /// source are not linked to the copy.
     fn find_copy(&self, written: Option<FileId>) -> Option<FirstCopy> {
-        let Self { run, entry, .. } = *self;
-        let found = hardlink::find_copy(&run.ctx, entry, written);
+        let entry = self.entry;
+        let found = hardlink::find_copy(entry, written);
         found
-            .inspect_err(|&errno| {
-                let error = run.ctx.dest_error(entry, Operation::Stat, errno);
-                run.ctx.fail(entry.operand, error);
-            })
+            .inspect_err(|&errno| entry.fail(entry.dest_error(Operation::Stat, errno)))
             .ok()
     }
 
@@ -154,7 +151,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// engine.
     pub(super) fn other_home(&self, source: &Stat) -> Option<u32> {
         let stealing = self.run.stealing.as_ref()?;
-        let may_have = self.run.ctx.policy.has_other_names(self.entry, source);
+        let may_have = self.entry.has_other_names(source);
         may_have.then(|| stealing.other_home(source.st_ino))?
     }
 
@@ -167,12 +164,12 @@ impl EntryCopy<'_, '_, '_, '_> {
     pub(super) fn entrust(&mut self, home: u32) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         let Some(node) = entry.node else {
-            return Err(run.ctx.refused(entry, Refusal::HomeNotReached));
+            return Err(entry.refused(Refusal::HomeNotReached));
         };
         let stealing = run.stealing.as_ref();
         let is_home = stealing.is_some_and(|stealing| stealing.is_home_of(node));
         if is_home || !matches!(entry.dest_state, DestState::Unchecked) {
-            return Err(run.ctx.source_refused(entry, Refusal::SourceReplaced));
+            return Err(entry.source_refused(Refusal::SourceReplaced));
         }
         let listed = sys::Listed::new(entry.source_name, entry.kind);
         walk::entrust(node, listed, home, self.worker);
@@ -181,22 +178,21 @@ impl EntryCopy<'_, '_, '_, '_> {
 
     /// Copies a symbolic link. Looks at it only if it may have other names and `source` was not seen.
     pub(super) fn copy_symlink(&mut self, source: Option<&Stat>) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let ctx = &run.ctx;
+        let entry = self.entry;
         let mut processed = Processed::Handled;
         let mut make = |copy: &mut Self| {
-            match make::copy_symlink(ctx, entry)? {
+            match make::copy_symlink(entry)? {
                 Created::Yes => copy.copied(Counted::Symlink),
                 Created::AlreadyThere => processed = Processed::NotCopied,
             }
             Ok(None)
         };
-        if !ctx.policy.options.preserve.links {
+        if !entry.ctx.policy.options.preserve.links {
             make(self)?;
             return Ok(processed);
         }
-        let source = source.map_or_else(|| look::at_source(entry), |source| Ok(*source));
-        let source = source.map_err(|errno| ctx.source_stat_failure(entry, errno))?;
+        let source = source.map_or_else(|| entry.stat_source(), |source| Ok(*source));
+        let source = source.map_err(|errno| entry.source_stat_failure(errno))?;
         self.make_or_link(&source, make)?;
         Ok(processed)
     }
@@ -207,7 +203,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             LinkKind::Hard => Counted::HardLink,
             LinkKind::Symbolic => Counted::Symlink,
         };
-        Ok(match make::make_link(&self.run.ctx, self.entry, kind)? {
+        Ok(match make::make_link(self.entry, kind)? {
             Created::Yes => {
                 self.copied(counted);
                 Processed::Handled
@@ -218,9 +214,8 @@ impl EntryCopy<'_, '_, '_, '_> {
 
     /// Makes a copy of a FIFO, socket or device.
     pub(super) fn copy_special(&mut self, source: &Stat) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
         self.make_or_link(source, |copy| {
-            make::copy_special(&run.ctx, entry, source)?;
+            make::copy_special(copy.entry, source)?;
             copy.copied(Counted::Other);
             Ok(None)
         })
@@ -234,19 +229,19 @@ impl EntryCopy<'_, '_, '_, '_> {
         source: &OpenSource,
         naming: Naming,
     ) -> Result<Option<FileId>, Failure> {
-        let Self { run, entry, .. } = *self;
-        let ctx = &run.ctx;
-        let dest = open::open(ctx, entry, source, naming)?;
+        let entry = self.entry;
+        let dest = open::open(entry, source, naming)?;
         let mut written = None;
-        if ctx.policy.has_other_names(entry, &source.stat) {
+        if entry.has_other_names(&source.stat) {
             let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
-            written = ctx
+            written = entry
+                .ctx
                 .changes
                 .really(id)
-                .map_err(|errno| ctx.making_failure(entry, Operation::Stat, errno))?;
+                .map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
         }
         self.worker.is_awaited = dest.writing.is_some();
-        let filled = Filling::new(ctx, entry, source, dest).fill(self.worker);
+        let filled = Filling::new(entry, source, dest).fill(self.worker);
         self.worker.is_awaited = false;
         self.note_filled(source, filled, written)
     }
@@ -258,10 +253,9 @@ impl EntryCopy<'_, '_, '_, '_> {
         source: &OpenSource,
         naming: Naming,
     ) -> Result<Option<FileId>, Failure> {
-        source.rewind().map_err(|errno| {
-            let operation = Operation::Read;
-            Failure::making(self.run.ctx.source_error(self.entry, operation, errno))
-        })?;
+        source
+            .rewind()
+            .map_err(|errno| Failure::making(self.entry.source_error(Operation::Read, errno)))?;
         self.fill(source, naming)
     }
 
@@ -291,14 +285,14 @@ impl EntryCopy<'_, '_, '_, '_> {
                 }
                 attributes?;
                 self.count(Counted::File, bytes);
-                run.ctx.report.throttle(0, bytes);
+                entry.ctx.report.throttle(0, bytes);
                 if method.reflink == Mechanism::Used {
                     self.worker.scratch.tally.reflinked_bytes += bytes;
                 }
-                run.ctx.emit_copied(entry, Some(method));
+                entry.emit_copied(Some(method));
             }
             Filled::Nameless => return self.fill_again(source, Naming::AtOnce),
-            Filled::Cancelled => backup::restore(&run.ctx, entry),
+            Filled::Cancelled => backup::restore(entry),
         }
         Ok(written)
     }
@@ -306,7 +300,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Counts and reports a copy without content.
     pub(super) fn copied(&mut self, counted: Counted) {
         self.count(counted, 0);
-        self.run.ctx.emit_copied(self.entry, None);
+        self.entry.emit_copied(None);
     }
 
     #[inline]

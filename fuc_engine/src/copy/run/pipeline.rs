@@ -25,23 +25,22 @@ use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::existing::{self, Unreplaced};
 use crate::copy::dest::{Naming, backup};
-use crate::copy::facts::{DestState, Entry, Symlinks};
+use crate::copy::entry::Entry;
+use crate::copy::facts::{DestState, Symlinks};
 use crate::copy::large::TASK_FROM;
-use crate::copy::look;
 use crate::copy::make::{self, file};
 use crate::copy::mirror;
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Operation, Refusal};
-use crate::node::{Dir, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::report::Counted;
-use crate::sys::{self, DirSlot, Stat, Storage};
+use crate::sys::{self, Stat, Storage};
 use crate::walk::{self, Reconsidered};
 
 impl EntryCopy<'_, '_, '_, '_> {
     /// Copies an entry that is not listed as a directory, if it may need more than the fast path.
     pub(super) fn listed(&mut self, kind: FileType) -> Result<Processed, Failure> {
-        let options = self.run.ctx.policy.options;
+        let options = self.entry.ctx.policy.options;
         let made = match (kind, options.as_links) {
             _ if !options.rules.are_plain() => return self.look_and_copy(),
             (FileType::RegularFile, Some(kind))
@@ -55,7 +54,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             }
             _ => return self.look_and_copy(),
         };
-        made.or_else(|failure| match look::at_source(self.entry) {
+        made.or_else(|failure| match self.entry.stat_source() {
             // The filesystem has listed the wrong type, or another process has replaced the source.
             Ok(source) if sys::file_type(&source) != kind => self.look_and_copy(),
             _ => Err(failure),
@@ -69,7 +68,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             ControlFlow::Break(processed) => return Ok(processed),
         };
         let is_undecided = matches!(self.entry.dest_state, DestState::Unchecked);
-        if !is_undecided || !self.run.ctx.has_rules(self.entry) {
+        if !is_undecided || !self.entry.has_rules() {
             return self.make(&source);
         }
         // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
@@ -82,23 +81,23 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
     /// Breaks if there is nothing more to do.
     pub(super) fn look(&mut self) -> Result<ControlFlow<Processed, Stat>, Failure> {
-        let Self { run, entry, .. } = *self;
-        let source =
-            look::at_source(entry).map_err(|errno| run.ctx.source_stat_failure(entry, errno))?;
+        let entry = self.entry;
+        let source = entry
+            .stat_source()
+            .map_err(|errno| entry.source_stat_failure(errno))?;
         let kind = sys::file_type(&source);
         let Some(node) = entry.node else {
             return match kind {
                 // The operand was not a directory when it was begun.
                 FileType::Directory => {
-                    let operation = Operation::OpenSource;
-                    let error = run.ctx.source_error(entry, operation, Errno::ISDIR);
+                    let error = entry.source_error(Operation::OpenSource, Errno::ISDIR);
                     Err(Failure::making(error))
                 }
                 _ => Ok(ControlFlow::Continue(source)),
             };
         };
-        if entry.symlinks == Symlinks::Follow && run.ctx.policy.options.delete.is_some() {
-            mirror::note_followed(&run.ctx, entry, &source);
+        if entry.symlinks == Symlinks::Follow && entry.ctx.policy.options.delete.is_some() {
+            mirror::note_followed(entry, &source);
         }
         if kind == entry.kind {
             return Ok(ControlFlow::Continue(source));
@@ -111,28 +110,27 @@ impl EntryCopy<'_, '_, '_, '_> {
                 Ok(ControlFlow::Break(Processed::NotCopied))
             }
             // Rules may have moved the dest away. This failure puts it back.
-            Reconsidered::LeftAlone => Err(run.ctx.source_refused(entry, Refusal::SourceReplaced)),
+            Reconsidered::LeftAlone => Err(entry.source_refused(Refusal::SourceReplaced)),
         }
     }
 
     /// Applies the rules about the dest, and copies the source.
     pub(super) fn decide(&mut self, source: &Stat) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
-        let ctx = &run.ctx;
         if let Some(home) = self.other_home(source) {
             return self.entrust(home);
         }
-        let found = match existing::decide(ctx, entry, source)? {
+        let found = match existing::decide(entry, source)? {
             ControlFlow::Continue(found) => found,
             ControlFlow::Break(kept) => return self.keep(source, kept),
         };
         // Other names of a source may become links, which need no room.
-        if !ctx.policy.has_other_names(entry, source) {
+        if !entry.has_other_names(source) {
             large::check_room(run, entry, source)?;
         }
         run.check_dest_of_operand(entry, source)?;
         let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let prepared = existing::prepare(ctx, entry, source, found.as_ref(), numbers)?;
+        let prepared = existing::prepare(entry, source, found.as_ref(), numbers)?;
         let entry = &Entry {
             dest_state: prepared.map(|backup| &**backup),
             ..*entry
@@ -146,8 +144,8 @@ impl EntryCopy<'_, '_, '_, '_> {
             {
                 return Err(failure);
             }
-            ctx.report_failure(entry, failure);
-            backup::restore(ctx, entry);
+            entry.report_failure(failure);
+            backup::restore(entry);
             Ok(Processed::NotCopied)
         })
     }
@@ -155,7 +153,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Leaves the dest as it is.
     fn keep(&mut self, source: &Stat, kept: Unreplaced) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
-        let ctx = &run.ctx;
+        let ctx = entry.ctx;
         if let Unreplaced::Adopted(dest) = &kept {
             self.worker.scratch.tally.kept += 1;
             let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
@@ -166,10 +164,10 @@ impl EntryCopy<'_, '_, '_, '_> {
                 return Ok(Processed::Handled);
             }
             if is_resumed {
-                make::update_attributes(ctx, entry, source, dest)?;
+                make::update_attributes(entry, source, dest)?;
             }
             if is_resumed && sys::is_regular(source) {
-                durable::kept(ctx, entry)?;
+                durable::kept(entry)?;
                 verifying::add(self, source);
             }
             if is_resumed && entry.is_operand() {
@@ -180,15 +178,15 @@ impl EntryCopy<'_, '_, '_, '_> {
         let content = ctx.policy.options.counted_content();
         ctx.report.skipped(content.bytes(source));
         if !matches!(kept, Unreplaced::AlreadyThere) {
-            ctx.emit(entry, |_, dest, _| Event::SkippedDest(dest));
+            entry.emit(|_, dest, _| Event::SkippedDest(dest));
         }
         Ok(Processed::NotCopied)
     }
 
     /// Copies a source that was looked at.
     pub(super) fn make(&mut self, source: &Stat) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
+        let entry = self.entry;
+        let (ctx, scratch) = (entry.ctx, &mut self.worker.scratch.own);
         if let Some(kind) = ctx.policy.options.as_links {
             return self.make_link(kind);
         }
@@ -196,7 +194,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             FileType::RegularFile => self.make_file(),
             FileType::Symlink => self.copy_symlink(Some(source)),
             _ if ctx.policy.reads_special_content() => {
-                let opened = file::open_special(ctx, entry, source, scratch)?;
+                let opened = file::open_special(entry, source, scratch)?;
                 self.copy_opened(opened)
             }
             _ => self.copy_special(source),
@@ -206,24 +204,24 @@ impl EntryCopy<'_, '_, '_, '_> {
     /// Copies a source that was listed or seen as a regular file. Looks at it only if its type has changed.
     #[inline(always)]
     pub(super) fn make_file(&mut self) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let (ctx, scratch) = (&run.ctx, &mut self.worker.scratch.own);
+        let entry = self.entry;
+        let scratch = &mut self.worker.scratch.own;
         if scratch.expects_empty
-            && ctx.policy.creates_empty_files
+            && entry.ctx.policy.creates_empty_files
             // A process that watches an older directory waits for a file to be closed.
             && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
-            && file::try_copy_empty(ctx, entry, scratch)
+            && file::try_copy_empty(entry, scratch)
         {
             self.count(Counted::File, 0);
-            ctx.emit_copied(entry, Some(CopyMethod::default()));
+            entry.emit_copied(Some(CopyMethod::default()));
             return Ok(Processed::Handled);
         }
-        if let Some(source) = file::open_regular(ctx, entry, scratch)? {
+        if let Some(source) = file::open_regular(entry, scratch)? {
             return self.copy_opened(source);
         }
         match self.look()? {
             ControlFlow::Continue(source) if sys::is_regular(&source) => {
-                Err(run.ctx.source_refused(entry, Refusal::SourceReplaced))
+                Err(entry.source_refused(Refusal::SourceReplaced))
             }
             ControlFlow::Continue(source) => self.make(&source),
             ControlFlow::Break(processed) => Ok(processed),
@@ -236,12 +234,7 @@ impl EntryCopy<'_, '_, '_, '_> {
     #[inline(always)]
     fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
         self.worker.scratch.own.expects_empty = source.is_known_empty();
-        if self
-            .run
-            .ctx
-            .policy
-            .has_other_names(self.entry, &source.stat)
-        {
+        if self.entry.has_other_names(&source.stat) {
             let stat = source.stat;
             return self.make_or_link(&stat, |copy| {
                 if gets_own_task(&source) {
@@ -265,8 +258,7 @@ impl EntryCopy<'_, '_, '_, '_> {
 /// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
 fn is_listed_by_server(copy: &mut EntryCopy<'_, '_, '_, '_>) -> bool {
     let EntryCopy { entry, worker, .. } = copy;
-    let dir = entry.node.map(|node| node.dir.slot(Side::Source));
-    dir.and_then(DirSlot::identity).is_none_or(|directory| {
+    entry.source_directory().is_none_or(|directory| {
         let device = sys::device_of(directory.file());
         let scratch = &mut worker.scratch.own;
         scratch.storage(device, entry.source_dir) == Storage::Server

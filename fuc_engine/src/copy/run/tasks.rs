@@ -9,11 +9,12 @@ use rustix::fs::FileType;
 use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure, Stage};
 use crate::copy::dest::backup;
-use crate::copy::facts::{CopyDir, Entry, FileId, StoredEntry};
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{CopyDir, FileId};
 use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
-use crate::copy::{look, parents};
+use crate::copy::parents;
 use crate::error::{Error, Refusal};
 use crate::node::{Place, Side};
 use crate::paths;
@@ -90,11 +91,11 @@ fn begin_portion(
                 continue;
             }
         };
-        let entry = ctx.operand_entry(index, FileType::Unknown, parent.as_fd());
-        let stat = match look::at_source(&entry) {
+        let entry = Entry::of_operand(ctx, index, FileType::Unknown, parent.as_fd());
+        let stat = match entry.stat_source() {
             Ok(stat) => stat,
             Err(errno) => {
-                give_up(ctx.source_stat_failure(&entry, errno).error);
+                give_up(entry.source_stat_failure(errno).error);
                 continue;
             }
         };
@@ -119,7 +120,7 @@ fn begin_portion(
                 return when_done(index);
             }
             Err(failure) => {
-                ctx.report_failure(&entry, failure);
+                entry.report_failure(failure);
                 ctx.finish_operand(index);
             }
         }
@@ -156,26 +157,26 @@ fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
 
 fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
-    let ctx = &run.ctx;
+    let ctx = entry.ctx;
     let is_directory = sys::is_directory(source);
     if is_directory && !ctx.policy.options.recursive {
-        return Err(ctx.source_refused(entry, Refusal::NotRecursive));
+        return Err(entry.source_refused(Refusal::NotRecursive));
     }
-    if let Err(warning) = run.used.note_source(ctx, entry, source) {
+    if let Err(warning) = run.used.note_source(entry, source) {
         ctx.warn(entry.operand, warning);
         return Ok(Processed::NotCopied);
     }
     if is_directory {
-        run.used.check_directory_dest(ctx, entry)?;
+        run.used.check_directory_dest(entry)?;
         let place = entry.place();
         let purpose = Purpose::Process { pass: 0 };
         copy.worker.push(Task::Enter { place, purpose }, When::Next);
         return Ok(Processed::Queued);
     }
-    let processed = if ctx.has_rules(entry) {
+    let processed = if entry.has_rules() {
         copy.decide(source)?
     } else {
-        run.used.check_dest(ctx, entry, source)?;
+        run.used.check_dest(entry, source)?;
         copy.make(source)?
     };
     if processed == Processed::Handled {
@@ -195,8 +196,9 @@ pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyR
 #[cold]
 pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
     place.parent.as_ref()?;
-    let stat = ctx.with_entry(place, FileType::Directory, look::at_source);
-    let kind = sys::file_type(&stat.ok()?.ok()?);
+    let look = |entry: &Entry<'_>| entry.stat_source().ok();
+    let stat = Entry::reach(ctx, place, FileType::Directory, look);
+    let kind = sys::file_type(&stat.ok()??);
     (kind != FileType::Directory).then_some(kind)
 }
 
@@ -231,9 +233,8 @@ pub(super) fn resume<'a, 's, 'e>(
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
     with_entry(stored, worker, |copy| {
-        let ctx = &copy.run.ctx;
-        if ctx.report.must_stop() {
-            backup::restore(ctx, copy.entry);
+        if copy.entry.ctx.report.must_stop() {
+            backup::restore(copy.entry);
             return Ok(());
         }
         process(copy)
@@ -249,12 +250,12 @@ pub(super) fn with_entry<'a, 's, 'e>(
     let run = worker.job;
     let ctx = &run.ctx;
     let StoredEntry { place, kind, .. } = &stored;
-    let reached = ctx.with_entry(place, *kind, |entry| {
+    let reached = Entry::reach(ctx, place, *kind, |entry| {
         let entry = &stored.restore(*entry);
         let worker = &mut *worker;
         if let Err(failure) = process(&mut EntryCopy { run, entry, worker }) {
-            ctx.report_failure(entry, failure);
-            backup::restore(ctx, entry);
+            entry.report_failure(failure);
+            backup::restore(entry);
         }
     });
     if let Err(error) = reached {
@@ -263,10 +264,10 @@ pub(super) fn with_entry<'a, 's, 'e>(
             node.state.note_incomplete();
             // The directories could not be opened, and only the paths are needed.
             let listed = sys::Listed::new(&place.name, *kind);
-            let entry = stored.restore(ctx.listed_entry(node, [CWD; 2], listed));
+            let entry = stored.restore(Entry::listed(ctx, node, [CWD; 2], listed));
             let dir = ctx.descriptors.pin(node, Side::Dest, ctx);
             let dir = dir.as_ref().map(AsFd::as_fd).map_err(|&errno| errno);
-            backup::restore_in(ctx, &entry, dir);
+            backup::restore_in(&entry, dir);
         }
     }
     walk::leave(stored.place.parent, worker);

@@ -20,8 +20,8 @@ use crate::copy::content::Next;
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
-use crate::copy::facts::{DestState, Entry, StoredEntry, Symlinks};
-use crate::copy::look;
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{DestState, Symlinks};
 use crate::copy::make::CopyWorker;
 use crate::error::{Operation, Refusal};
 use crate::sched::When;
@@ -55,7 +55,7 @@ struct Batch {
 /// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
 pub(super) fn add(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) {
-    let policy = &copy.run.ctx.policy;
+    let policy = &copy.entry.ctx.policy;
     if policy.options.verify && policy.writes_content && sys::is_regular(source) {
         add_file(copy, source.st_size as u64);
     }
@@ -136,21 +136,19 @@ enum ReadContent {
 }
 
 fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
-    let EntryCopy { run, entry, .. } = *copy;
-    let ctx = &run.ctx;
+    let entry = copy.entry;
     let dest = At {
         // A link that was written through has led to the file.
-        symlinks: links_at_dest(ctx.dest_directory_origin(entry)),
+        symlinks: links_at_dest(entry.dest_directory_origin()),
         ..entry.dest_at()
     };
-    let source = read(copy, entry.source_at()).map_err(|(operation, errno)| {
-        Failure::preparing(ctx.source_error(entry, operation, errno))
-    })?;
+    let source = read(copy, entry.source_at())
+        .map_err(|(operation, errno)| Failure::preparing(entry.source_error(operation, errno)))?;
     let found = read(copy, dest).map_err(|(_, errno)| {
         if errno == Errno::IO {
             mark_incomplete(entry, dest);
         }
-        Failure::preparing(ctx.dest_error(entry, Operation::Read, errno))
+        Failure::preparing(entry.dest_error(Operation::Read, errno))
     })?;
     match (source, found) {
         (ReadContent::Cancelled, _) | (_, ReadContent::Cancelled) => return Ok(()),
@@ -164,12 +162,12 @@ fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
         (_, ReadContent::NotAFile) => {}
         (_, ReadContent::Hash(_)) => mark_incomplete(entry, dest),
     }
-    Err(ctx.refused(entry, Refusal::Different))
+    Err(entry.refused(Refusal::Different))
 }
 
 /// Makes a dest older than its source, so that a later run copies it again.
 fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
-    if let Ok(source) = look::at_source(entry) {
+    if let Ok(source) = entry.stat_source() {
         // The difference is reported in any case.
         let _ = attributes::mark_incomplete_at(dest, &source);
     }
@@ -180,7 +178,7 @@ fn read(
     copy: &mut EntryCopy<'_, '_, '_, '_>,
     at: At<'_>,
 ) -> Result<ReadContent, (Operation, Errno)> {
-    let (ctx, worker) = (&copy.run.ctx, &mut *copy.worker);
+    let (ctx, worker) = (copy.entry.ctx, &mut *copy.worker);
     let open = |way| ctx.descriptors.making_room(|| sys::open_uncached(at, way));
     let direct = open(Uncached::Direct);
     // A change of the open file's flags would not reach a server.

@@ -13,6 +13,7 @@ use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
+use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
@@ -164,7 +165,7 @@ impl Visitor for CopyRun<'_> {
             };
         }
         let dirs = [dirs.source(), dirs.dest()];
-        let entry = self.ctx.listed_entry(node, dirs, listed);
+        let entry = Entry::listed(&self.ctx, node, dirs, listed);
         let mut copy = EntryCopy {
             run: self,
             entry: &entry,
@@ -180,7 +181,7 @@ impl Visitor for CopyRun<'_> {
             Ok(Processed::QueuedLarge) => Visit::QueuedSlow,
             Ok(Processed::Handled | Processed::NotCopied) => Visit::Done,
             Err(failure) => {
-                self.ctx.report_failure(&entry, failure);
+                entry.report_failure(failure);
                 Visit::Done
             }
         }
@@ -276,7 +277,7 @@ impl Sharer for CopyRun<'_> {
             && range.is_operand
         {
             let parent = ctx.open_dest_parent(operand)?;
-            let entry = ctx.operand_entry(operand, FileType::RegularFile, parent.as_fd());
+            let entry = Entry::of_operand(ctx, operand, FileType::RegularFile, parent.as_fd());
             return open_directory(&entry, side);
         }
         open_cached(
@@ -328,9 +329,9 @@ impl Sharer for CopyRun<'_> {
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
         for listed in names.entries() {
             // Only its paths are needed.
-            let entry = self.ctx.listed_entry(node, [CWD; 2], listed);
-            let failure = self.ctx.refused(&entry, Refusal::HomeNotReached);
-            self.ctx.report_failure(&entry, failure);
+            let entry = Entry::listed(&self.ctx, node, [CWD; 2], listed);
+            let failure = entry.refused(Refusal::HomeNotReached);
+            entry.report_failure(failure);
         }
     }
 }
