@@ -65,8 +65,8 @@ pub trait Observer: Sync {
         None
     }
 
-    /// Asks the user what the options make the run ask. Returns `true` if the run may act, or `false` if the file stays as it
-    /// is, which is the default.
+    /// Answers a question that the run asks because of its options. Returns `true` if the run may act. The default returns
+    /// `false`, and the file stays as it is.
     fn confirm(&self, question: Question<'_>) -> bool {
         let _ = question;
         false

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{has_program, supports_acls, supports_xattrs},
+    probe::{supports_acls, supports_xattrs},
     run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
     skip,
     snapshot::{Attributes, Snapshot},
@@ -370,12 +370,10 @@ fn copy_with_faults(scratch: &Scratch, calls: &str, fault: &str, args: &[&str]) 
 
 #[test]
 fn a_mode_that_is_right_already_need_not_be_set() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("s", "1").mode(0o600);
+    or_skip!(Run::new(CPZ).arg("--version").calls());
     for error in ["EPERM", "ENOSYS", "EIO"] {
+        let scratch = Scratch::in_memory();
+        Tree::at(scratch.path()).file("s", "1").mode(0o600);
         let fault = format!("error={error}");
         let calls = "fchmod,fchmodat,?fchmodat2";
         copy_with_faults(&scratch, calls, &fault, &["--preserve=ownership"]).assert_success();
@@ -401,9 +399,7 @@ fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
 
 #[test]
 fn a_dest_is_replaced_without_random_bytes_of_the_kernel() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    or_skip!(Run::new(CPZ).arg("--version").calls());
     for error in ["ENOSYS", "EPERM"] {
         let scratch = Scratch::in_memory();
         Tree::at(scratch.path()).file("s", "new").file("d", "old");
@@ -411,5 +407,27 @@ fn a_dest_is_replaced_without_random_bytes_of_the_kernel() {
         copy_with_faults(&scratch, "getrandom", &fault, &["-lf"]).assert_success();
         let read = fs::read_to_string(scratch.path().join("d"));
         assert_eq!(read.unwrap(), "new");
+    }
+}
+
+#[test]
+fn an_attribute_is_named_that_is_lost_though_only_attributes_are_copied() {
+    or_skip!(Run::new(CPZ).arg("--version").calls());
+    for (error, words) in [
+        ("EPERM", "Operation not permitted"),
+        ("EOPNOTSUPP", "Operation not supported"),
+    ] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).file("s", "1");
+        if !supports_xattrs(scratch.path()) {
+            skip!("the filesystem has no extended attributes");
+        }
+        Tree::at(scratch.path()).select("s").xattr("user.note", "1");
+        let fault = format!("error={error}");
+        let args = ["-a", "--attributes-only"];
+        let outcome = copy_with_faults(&scratch, "setxattr,fsetxattr,lsetxattr", &fault, &args);
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        let expected = format!("cpz: setting attributes for 'd': {words}\n");
+        assert_eq!(outcome.stderr_text(), expected);
     }
 }

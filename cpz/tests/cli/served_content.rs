@@ -4,9 +4,8 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Errno, FileType, FuseMount, Habits, has_program},
+    probe::{Errno, FileType, FuseMount, Habits},
     run::{Run, Status},
-    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise},
 };
@@ -289,9 +288,7 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
 
 #[test]
 fn a_dest_is_emptied_even_if_its_server_only_pretends_to_truncate_it() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    or_skip!(Run::new(CPZ).arg("--version").calls());
     let mount = or_skip!(FuseMount::with(Habits::default()));
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path())

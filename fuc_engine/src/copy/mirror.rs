@@ -1,7 +1,7 @@
 //! Deletes from dests what their sources do not have, for [`Deletion`].
 //!
 //! A dest directory is looked through when everything in it was copied. Each name there is looked up in the open source
-//! directory, so no list of names is kept. What cannot be looked up stays.
+//! directory, so no list of names is kept. It is deleted if it is missing twice. What cannot be looked up stays.
 //!
 //! A directory in the way of a file is removed as soon as the file is open.
 //!

@@ -49,7 +49,7 @@
 //! | `run` | one run, from its operands to its summary |
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories; shares them with other engines |
 //! | `run/pipeline` | leads one entry through the stages |
-//! | `run/making` | fills the dest of an entry, or links it to a copy; counts and reports each copy |
+//! | `run/making` | makes the copy of an entry, or links it to another copy; counts and reports each copy |
 //! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | compares copies with their sources, in batches |

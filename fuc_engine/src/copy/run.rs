@@ -12,7 +12,7 @@
 //!
 //! - [`visitor`]: the run, as the walk sees it, also if several engines share it.
 //! - [`pipeline`]: the way of one entry through the stages.
-//! - [`making`]: fills one dest, or links it to a copy; counts and reports each copy.
+//! - [`making`]: makes one copy, or links the dest to another copy; counts and reports each copy.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.

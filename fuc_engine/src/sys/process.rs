@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, stat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
 use rustix::rand::{GetRandomFlags, getrandom};
@@ -79,7 +79,7 @@ pub(crate) fn random_at_start() -> u128 {
     u128::from_ne_bytes(unsafe { bytes.read() })
 }
 
-/// Returns random bytes, others each time, or `None` if the kernel refuses that.
+/// Returns new random bytes on each call, or `None` if the kernel refuses.
 pub(crate) fn random() -> Option<u128> {
     let mut bytes = [0_u8; 16];
     // So few bytes come at once or not at all.
@@ -119,13 +119,18 @@ pub(crate) fn descriptor_limit() -> usize {
     })
 }
 
-/// Enlarges the descriptor table of this process, as far as its limit permits. To be called before it has two threads.
+/// Enlarges the descriptor table of this process, as far as its limit permits, if it has one thread only.
 ///
 /// Whenever the kernel enlarges a table that several threads share, it waits for all processors: 15 to 20 ms for the
 /// descriptor 256, and again for 512, 1024 and 2048. Without this call, removing a chain of 900 directories takes 40 ms
 /// instead of 4 (tmpfs, 2 cores).
 pub(crate) fn enlarge_descriptor_table() {
     const DESCRIPTORS: usize = 4096;
+    // Each thread is a directory there, and counts as a link.
+    let threads = stat("/proc/self/task").map_or(0, |tasks| tasks.st_nlink.saturating_sub(2));
+    if threads != 1 {
+        return;
+    }
     let last = descriptor_limit().min(DESCRIPTORS).saturating_sub(1);
     // Fails if stderr is closed. Then the table grows when it must.
     let _ = fcntl_dupfd_cloexec(rustix::stdio::stderr(), last as RawFd);

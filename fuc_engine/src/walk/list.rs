@@ -151,7 +151,10 @@ fn fill<V: Visitor>(
     visitor: &V,
 ) -> Result<bool, Errno> {
     match buffer.fill(dir) {
-        Err(Errno::NOENT) if was_removed(node, visitor) => Ok(false),
+        // Without a dest, a directory is only finished if it is empty.
+        Err(Errno::NOENT) if !V::Dir::SIDES.contains(&Side::Dest) || was_removed(node, visitor) => {
+            Ok(false)
+        }
         filled => filled,
     }
 }

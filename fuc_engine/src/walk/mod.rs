@@ -143,7 +143,7 @@ pub(crate) trait Visitor: Sharer {
     }
 }
 
-/// A removal or a copy, as other engines see it: how to reach its directories, and what may change hands.
+/// A removal or a copy: how to reach its directories, and what of it may change hands if other engines share the work.
 pub(crate) trait Sharer: Sync + Sized {
     type Dir: Dir;
     /// Tasks other than those that list a directory.

@@ -54,7 +54,7 @@ const RECEIPT: &[u8] = b"+";
 #[derive(Debug)]
 pub(super) struct DaemonHandle {
     socket: OwnedFd,
-    /// The number of containers that it can still take.
+    /// The number of containers that the daemon can still take.
     room: u64,
 }
 

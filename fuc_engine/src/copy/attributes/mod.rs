@@ -319,7 +319,7 @@ impl Transfer<'_> {
         }
         match (copied, wants) {
             (Err(error), Xattrs::Require) => return Err(unset(error)),
-            // As in cp, if nothing else is copied, each loss is named.
+            // As in cp, if nothing else is copied, the first loss is always reported.
             (Err(error), _) if policy.options.attributes_only => *warning = Some(unset(error)),
             (Err(InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP)), Xattrs::Warn) => {}
             (Err(error), Xattrs::Warn) => *warning = Some(unset(error)),

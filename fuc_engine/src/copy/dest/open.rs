@@ -23,7 +23,7 @@ use crate::copy::diagnose;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{Facts, FileId, Symlinks};
 use crate::error::{Operation, Refusal};
-use crate::sys::{self, At, Blocking, Fd, Stat};
+use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 
 /// Permissions of a new file until it gets those of the file that it replaces.
 const OWNER_ONLY: u32 = 0o600;
@@ -250,18 +250,14 @@ impl<'o> Opening<'o> {
         Ok(OpenDest { origin, ..dest })
     }
 
-    /// Empties an open dest, which was seen as `present`. Looks at it again if its filesystem may only pretend to do that.
+    /// Empties an open dest, which was seen as `present`.
     fn empty(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<(), Errno> {
         sys::set_size(dest, 0)?;
-        let is_native = || {
-            self.entry
-                .ctx
-                .writers
-                .is_native(FileId::of(present).device, dest)
-        };
-        match present.st_size == 0 || is_native() || sys::stat_open(dest)?.st_size == 0 {
-            true => Ok(()),
-            false => Err(Errno::OPNOTSUPP),
+        let writers = &self.entry.ctx.writers;
+        let is_native = || writers.is_native(FileId::of(present).device, dest);
+        match present.st_size > 0 && !is_native() && has_kept_content(dest) {
+            true => Err(Errno::OPNOTSUPP),
+            false => Ok(()),
         }
     }
 
@@ -305,8 +301,8 @@ impl<'o> Opening<'o> {
                     .descriptors
                     .making_room(|| sys::reopen(dest.as_fd(), access));
                 dest = match reopened {
-                    Ok(reopened) => reopened,
-                    Err(_) => return self.replace_by_force(errno),
+                    Ok(reopened) if has_content || !has_kept_content(reopened.as_fd()) => reopened,
+                    _ => return self.replace_by_force(errno),
                 };
             }
         } else if entry.blocking() == Blocking::OnlyForLease {
@@ -324,6 +320,11 @@ impl<'o> Opening<'o> {
             ..OpenDest::new_file(dest, Naming::AtOnce)
         })
     }
+}
+
+/// Returns `true` if a server has only pretended to empty a file.
+fn has_kept_content(file: BorrowedFd<'_>) -> bool {
+    Storage::of(file) == Storage::Server && sys::stat_open(file).is_ok_and(|stat| stat.st_size > 0)
 }
 
 /// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.

@@ -49,6 +49,19 @@ pub(crate) fn open_regular(
     }
 }
 
+/// Opens a source that is a regular file after all.
+#[cold]
+pub(crate) fn open_again(
+    entry: &Entry<'_>,
+    scratch: &mut CopyScratch,
+) -> Result<OpenSource, Failure> {
+    match open(entry, entry.blocking(), scratch) {
+        Ok(source) if source.is_regular() => Ok(source),
+        Ok(_) => Err(entry.source_refused(Refusal::SourceReplaced)),
+        Err(errno) => Err(diagnose::reading(entry, Operation::OpenSource, errno)),
+    }
+}
+
 /// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
 /// first, and removed if it is in the way.
 pub(crate) fn open_special(

@@ -16,10 +16,13 @@ use crate::filter::{Above, Candidate, Verdict};
 use crate::hashing::HashSet;
 use crate::node::Side;
 use crate::paths;
-use crate::sys::{self, At, Listed, Listing};
+use crate::sys::{self, At, Listed, Listing, Storage};
 use crate::walk;
 
 /// The time that a program may take to put a file into the place of another one.
+///
+/// Beside a program that renames a file away and creates it again, each 3 ms, 8 of 2,000 runs deleted its copy after one
+/// look, and none of 1,000 after two (tmpfs).
 const SETTLING: Duration = Duration::from_millis(2);
 
 /// A name that is found in a dest, but not listed there, with the id of what it leads to.
@@ -50,12 +53,13 @@ impl Mirror<'_, '_> {
         self.without_copies(names.collect(), aliases)
     }
 
-    /// Returns `true` if the source directory was changed within the last second or so.
+    /// Returns `true` if the source directory may have been changed within the last second. The clock of a server may differ.
     fn was_just_changed(&self) -> bool {
         let now = SystemTime::UNIX_EPOCH.elapsed();
         let now = now.map_or(0, |since| since.as_secs() as i64);
         let source = sys::stat_open(self.source);
-        source.is_ok_and(|source| sys::modified(&source).seconds.abs_diff(now) <= 1)
+        Storage::of(self.source) == Storage::Server
+            || source.is_ok_and(|source| sys::modified(&source).seconds.abs_diff(now) <= 1)
     }
 
     /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. Returns `None` if they

@@ -1,4 +1,5 @@
-//! Fills the dest of one entry, or links it to the copy of another name of its source. Counts and reports each copy.
+//! Makes one copy: fills the dest, makes a link or a special file, or links the dest to the copy of another name of its
+//! source. Counts and reports each copy.
 //!
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.

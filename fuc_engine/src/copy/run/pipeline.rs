@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! listed                  makes links and symbolic links without a look; or calls
-//!   look_and_copy         looks; queues a directory or a large file, or calls
+//!   look_and_copy         looks; queues a directory or a large file, or calls decide, or make if no rules are left
 //!     decide              applies the rules; keeps the dest, or renames or unlinks it; calls
 //!       make              makes a copy by the type just seen, or a link instead
 //!         make_file       opens a regular file without looking; if its type has changed, looks and calls make
@@ -216,16 +216,17 @@ impl EntryCopy<'_, '_, '_, '_> {
             entry.emit_copied(Some(CopyMethod::default()));
             return Ok(Processed::Handled);
         }
-        if let Some(source) = file::open_regular(entry, scratch)? {
-            return self.copy_opened(source);
-        }
-        match self.look()? {
-            ControlFlow::Continue(source) if sys::is_regular(&source) => {
-                Err(entry.source_refused(Refusal::SourceReplaced))
-            }
-            ControlFlow::Continue(source) => self.make(&source),
-            ControlFlow::Break(processed) => Ok(processed),
-        }
+        let opened = match file::open_regular(entry, scratch)? {
+            Some(opened) => opened,
+            None => match self.look()? {
+                ControlFlow::Continue(source) if sys::is_regular(&source) => {
+                    file::open_again(entry, &mut self.worker.scratch.own)?
+                }
+                ControlFlow::Continue(source) => return self.make(&source),
+                ControlFlow::Break(processed) => return Ok(processed),
+            },
+        };
+        self.copy_opened(opened)
     }
 
     /// Copies the content of a source that is open, or queues that as a task.
