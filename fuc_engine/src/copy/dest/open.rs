@@ -324,7 +324,8 @@ impl<'o> Opening<'o> {
 
 /// Returns `true` if a server has only pretended to empty a file.
 fn has_kept_content(file: BorrowedFd<'_>) -> bool {
-    Storage::of(file) == Storage::Server && sys::stat_open(file).is_ok_and(|stat| stat.st_size > 0)
+    // The size is known already, but a server would be asked for the filesystem.
+    sys::stat_open(file).is_ok_and(|stat| stat.st_size > 0) && Storage::of(file) == Storage::Server
 }
 
 /// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.

@@ -58,8 +58,8 @@ impl Mirror<'_, '_> {
         let now = SystemTime::UNIX_EPOCH.elapsed();
         let now = now.map_or(0, |since| since.as_secs() as i64);
         let source = sys::stat_open(self.source);
-        Storage::of(self.source) == Storage::Server
-            || source.is_ok_and(|source| sys::modified(&source).seconds.abs_diff(now) <= 1)
+        source.is_ok_and(|source| sys::modified(&source).seconds.abs_diff(now) <= 1)
+            || Storage::of(self.source) == Storage::Server
     }
 
     /// Leaves out the names of copies. `aliases` holds those of this directory once they are known. Returns `None` if they
