@@ -539,6 +539,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Recipient::New(number) = recipient else {
             return;
         };
+        // The first thread that is started will share the table.
         if number == MAIN + 1 {
             sys::enlarge_descriptor_table();
         }

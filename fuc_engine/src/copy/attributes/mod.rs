@@ -314,16 +314,19 @@ impl Transfer<'_> {
             });
             xattrs::copy(&self.source, &self.dest, wanted)
         });
-        if let Err(error) = copied {
-            self.check_content(error.errno())?;
-        }
-        match (copied, wants) {
-            (Err(error), Xattrs::Require) => return Err(unset(error)),
+        let Err(error) = copied else {
+            return Ok(());
+        };
+        let lost = unset(error);
+        let is_optional = matches!(error, InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP));
+        match wants {
+            // Lost content matters more than an attribute.
+            _ if lost.operation == Operation::Write => return Err(lost),
+            Xattrs::Require => return Err(lost),
             // As in cp, if nothing else is copied, the first loss is always reported.
-            (Err(error), _) if policy.options.attributes_only => *warning = Some(unset(error)),
-            (Err(InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP)), Xattrs::Warn) => {}
-            (Err(error), Xattrs::Warn) => *warning = Some(unset(error)),
-            (Ok(()) | Err(_), _) => {}
+            _ if policy.options.attributes_only => *warning = Some(lost),
+            Xattrs::Warn if !is_optional => *warning = Some(lost),
+            Xattrs::Warn | Xattrs::Try | Xattrs::Leave => {}
         }
         Ok(())
     }
