@@ -12,8 +12,9 @@ use std::{
 use rustix::fs::inotify;
 use testkit::{
     or_skip,
-    probe::{Errno, FuseMount, Habits, Names, Numbering},
+    probe::{Errno, FuseMount, Habits, NOBODY, Names, Numbering, is_root},
     run::{Outcome, Run, Status},
+    skip,
     snapshot::{Attributes, Snapshot, assert_same_tree},
     tree::{Scratch, Tree, noise},
 };
@@ -472,17 +473,11 @@ fn files_that_cannot_be_truncated_are_overwritten() {
     }
 }
 
-/// Returns the names of the files that were closed after writing in `dir` while cpz copied `s` into it.
-fn closed(program: &Path, dir: &Path) -> Vec<String> {
+/// Returns the names of the files that were closed after writing in `dir` while cpz ran as `run` says.
+fn closed(run: &Run, dir: &Path) -> Vec<String> {
     let events = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
     inotify::add_watch(&events, dir, inotify::WatchFlags::CLOSE_WRITE).unwrap();
-    let source = Scratch::new();
-    let tree = Tree::at(source.path());
-    for number in 0..4 {
-        tree.file(format!("s/{number}"), "");
-    }
-    let run = Run::new(program).args(["-rT", "s"]).arg(dir);
-    run.current_dir(&source).output().assert_success();
+    run.output().assert_success();
     let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
     let mut reader = inotify::Reader::new(&events, &mut buffer);
     let mut names = Vec::new();
@@ -490,17 +485,67 @@ fn closed(program: &Path, dir: &Path) -> Vec<String> {
         let name = event.file_name().expect("a file of the directory");
         names.push(name.to_str().unwrap().to_owned());
     }
+    // The kernel shows a file without a name as its number.
+    names.retain(|name| !name.starts_with('#'));
     names.sort();
     names
 }
 
 #[test]
 fn a_watcher_of_the_dest_learns_of_each_empty_file() {
-    let dest = Scratch::new();
-    assert_eq!(closed(Path::new(CPZ), dest.path()), ["0", "1", "2", "3"]);
+    let source = Scratch::new();
+    let tree = Tree::at(source.path());
+    for number in 0..4 {
+        tree.file(format!("s/{number}"), "");
+    }
     let link = Scratch::new();
     let cp = link.path().join("cp");
     std::os::unix::fs::symlink(CPZ, &cp).unwrap();
-    let dest = Scratch::new();
-    assert_eq!(closed(&cp, dest.path()), ["0", "1", "2", "3"]);
+    for program in [Path::new(CPZ), &cp] {
+        let dest = Scratch::new();
+        let run = Run::new(program).args(["-rT", "s"]).arg(dest.path());
+        let names = closed(&run.current_dir(&source), dest.path());
+        assert_eq!(names, ["0", "1", "2", "3"]);
+    }
+}
+
+#[test]
+fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let source = Scratch::in_memory();
+    Tree::at(source.path())
+        .file("s/pack", vec![1; MIB])
+        .mode(0o444)
+        .file("s/plain", vec![1; MIB])
+        .select("")
+        .mode(0o755);
+    for (user, option) in [(0, "-r"), (0, "-a"), (NOBODY, "-r"), (NOBODY, "-p")] {
+        let dest = Scratch::in_memory();
+        Tree::at(dest.path())
+            .dir("d")
+            .mode(0o777)
+            .select("")
+            .mode(0o755);
+        let dir = dest.path().join("d");
+        let args = [option, "s/pack", "s/plain"];
+        let run = Run::new(CPZ).uid(user).args(args).arg(&dir);
+        let names = closed(&run.current_dir(&source), &dir);
+        assert_eq!(names, ["pack", "plain"], "{user} {option}");
+    }
+}
+
+#[test]
+fn no_server_is_trusted_with_a_file_without_a_name() {
+    let place = or_skip!(FuseMount::with(Habits::default()));
+    let source = Scratch::in_memory();
+    Tree::at(source.path()).file("s/large", vec![1; MIB]);
+    for args in [&["-r", "s"][..], &["s/large"]] {
+        let run = Run::new(CPZ).args(args).arg(place.path());
+        let calls = or_skip!(run.current_dir(&source).calls());
+        assert!(calls.iter().any(|call| call.shown.contains("O_CREAT")));
+        let unnamed = calls.iter().find(|call| call.shown.contains("O_TMPFILE"));
+        assert!(unnamed.is_none(), "{args:?}: {unnamed:?}");
+    }
 }

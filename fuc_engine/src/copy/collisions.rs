@@ -127,9 +127,10 @@ pub(super) fn begin_writing_new<'c>(
 }
 
 /// Returns `true` if the directory of the dest is on a native filesystem.
-fn is_native(entry: &Entry<'_>) -> bool {
+pub(super) fn is_native(entry: &Entry<'_>) -> bool {
     match entry.node {
-        None => Storage::of(entry.dest_dir) == Storage::Native,
+        None => paths::open_directory_of(entry.dest_dir, entry.dest_name)
+            .is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native),
         Some(node) => is_node_native(entry.ctx, node, entry.dest_dir),
     }
 }

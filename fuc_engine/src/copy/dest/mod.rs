@@ -31,6 +31,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::changes::{New, hidden_name};
+use super::collisions;
 use super::context::Failure;
 use super::decide::mode::Origin;
 use super::entry::Entry;
@@ -216,13 +217,20 @@ impl OpenDest<'_> {
 
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
 /// something may be at the dest.
+///
+/// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
+/// accepted the link.
 #[cold]
 fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     let ctx = entry.ctx;
     // Relaxed: the flag only saves calls that would fail, and publishes nothing.
     let lacks_unnamed_files = &ctx.lacks_unnamed_files;
     let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
-    if !names_file || lacks_unnamed_files.load(Ordering::Relaxed) || may_be_occupied(entry) {
+    if !names_file
+        || lacks_unnamed_files.load(Ordering::Relaxed)
+        || may_be_occupied(entry)
+        || !collisions::is_native(entry)
+    {
         return None;
     }
     let directory = paths::directory_of(entry.dest_name);
@@ -267,6 +275,15 @@ fn may_be_named_last(entry: &Entry<'_>, source: &Stat) -> bool {
     source.st_size >= NAMED_LAST_FROM as i64
         && sys::is_regular(source)
         && entry.ctx.policy.writes_content
+        && may_be_opened_again(entry, source)
+}
+
+/// Returns `true` if the user may open the complete copy of `source` to write to it. That is how a process that watches
+/// the directory learns of a file that gets its name last.
+fn may_be_opened_again(entry: &Entry<'_>, source: &Stat) -> bool {
+    const OWNER_WRITES: u32 = 0o200;
+    let policy = &entry.ctx.policy;
+    policy.user == 0 || source.st_mode & !policy.umask() & OWNER_WRITES != 0
 }
 
 /// Returns `true` if something may be at the dest.
