@@ -61,6 +61,35 @@ pub struct Habits {
     pub chmod: Option<Errno>,
     /// `chown`.
     pub chown: Option<Errno>,
+    /// `listxattr`.
+    pub list_xattrs: Option<Errno>,
+    /// `statfs`.
+    pub statfs: Option<Errno>,
+    /// `link`.
+    pub link: Option<Errno>,
+    /// `symlink`.
+    pub symlink: Option<Errno>,
+    /// `mknod`.
+    pub mknod: Option<Errno>,
+    /// `rename`.
+    pub rename: Option<Errno>,
+    /// `rename` of a directory.
+    pub rename_directory: Option<Errno>,
+    /// `rename` onto a name that exists.
+    pub rename_over: Option<Errno>,
+    /// Making an entry with a colon in its name, also by `rename`.
+    pub colon: Option<Errno>,
+    /// `mkdir`, after it has made the directory.
+    pub after_mkdir: Option<Errno>,
+    /// `unlink`, after it has removed the name.
+    pub after_unlink: Option<Errno>,
+    /// `unlink` of an entry that its owner may not write to.
+    pub unlink_readonly: Option<Errno>,
+    /// `open` that creates a file to which its owner may not write. The file is there afterwards.
+    pub create_readonly: Option<Errno>,
+    /// `unlink`, `rmdir` and `rename` of open files and directories, and `rename` onto them. The server answers one request
+    /// at a time then.
+    pub busy: Option<Errno>,
     /// `utimensat`.
     pub utimens: Option<Errno>,
     /// `truncate` and `ftruncate`, but not `open` with `O_TRUNC`.
@@ -71,16 +100,22 @@ pub struct Habits {
     pub copy_file_range: Option<Errno>,
     /// `opendir` of directories with a name that begins with `bad`.
     pub opendir: Option<Errno>,
+    /// Listing a directory with a name that begins with `bad`, after it was opened.
+    pub readdir: Option<Errno>,
     /// `open` of an existing file for writing, except with `O_TRUNC`.
     pub open_untruncated: Option<Errno>,
     /// `open` of an existing file for writing with `O_TRUNC`.
     pub open_truncated: Option<Errno>,
     /// `open` of an existing file with `O_NONBLOCK`.
     pub open_nonblocking: Option<Errno>,
+    /// `read` of a file.
+    pub read: Option<Errno>,
     /// `read` of a file while it has `O_NONBLOCK`.
     pub read_nonblocking: Option<Errno>,
     /// `close` of a file.
     pub flush: Option<Errno>,
+    /// `fsync`. By default the server lacks it, and it succeeds.
+    pub fsync: Option<Errno>,
     /// Writing a page of a file. The kernel keeps what processes write, and writes it later.
     pub write_back: Option<Errno>,
     /// `read` of a file that was opened with `O_DIRECT`, even if the flag is taken away later.
@@ -112,6 +147,16 @@ pub struct Habits {
     pub lone_times_ignored: bool,
     /// `statfs` says 0 for everything, also for the length of names and for the size of a block.
     pub zero_statfs: bool,
+    /// No entry has any links.
+    pub zero_links: bool,
+    /// No file takes any blocks.
+    pub zero_blocks: bool,
+    /// The size of a block that `stat` shows. The kernel rounds it down to a power of two.
+    pub block_bytes: Option<u32>,
+    /// The time of modification is set when a file is closed that was open for writing.
+    pub close_sets_time: bool,
+    /// A directory vanishes with its last entry, as on stores of objects.
+    pub implicit_directories: bool,
     /// Listings claim that entries have this type, if their name begins with `odd`.
     pub listed_type: Option<FileType>,
     /// Listings that go on after a removal skip entries.
@@ -138,6 +183,8 @@ pub enum Numbering {
     Forgetful,
     /// All entries but directories have the same number and two links.
     Equal,
+    /// All directories have the same number.
+    EqualDirectories,
     /// All entries have the number 0, and directories have no links.
     Zero,
     /// Each `stat` shows a new number.
@@ -154,6 +201,10 @@ pub enum Names {
     LowerCase,
     /// They are stored without the bytes beyond this length.
     Cut(usize),
+    /// Longer ones are refused, and `statfs` shows this limit.
+    Limited(usize),
+    /// They are stored without the dots and spaces at their end.
+    Trimmed,
     /// An `é` of one character is stored as the two characters that Unicode decomposes it to.
     Decomposed,
 }
@@ -168,6 +219,11 @@ pub enum Removal {
     Pausing(Errno, Duration),
     /// Also at the first attempt for each path.
     Hesitant(Errno),
+    /// Also `rmdir` until this time has passed since the last removal in the directory.
+    Settling(Errno, Duration),
+    /// `unlink` of a name that begins with `open` only renames it, and what it is renamed to cannot be removed. NFS does so
+    /// while another process has the file open.
+    Silly,
 }
 
 /// A mounted FUSE filesystem, which is unmounted when this is dropped.
@@ -211,7 +267,8 @@ impl FuseMount {
             true => (SessionACL::Owner, Some(MOST_WAITING)),
             false => {
                 config.mount_options = vec![MountOption::DefaultPermissions];
-                (SessionACL::All, Some(4))
+                let threads = if habits.busy.is_some() { 1 } else { 4 };
+                (SessionACL::All, Some(threads))
             }
         };
         config.clone_fd = true;

@@ -43,10 +43,11 @@ impl Server {
         reply: ReplyEntry,
         make: impl FnOnce(&Path) -> io::Result<()>,
     ) {
-        let path = self.child(parent, name);
-        let made = make(&path)
-            .and_then(|()| Self::finish(request, &path, mode))
-            .and_then(|()| self.node_attributes(&path));
+        let made = self.new_child(parent, name).and_then(|path| {
+            make(&path)?;
+            Self::finish(request, &path, mode)?;
+            self.node_attributes(&path)
+        });
         self.entry(reply, made);
     }
 }

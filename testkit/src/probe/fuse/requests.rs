@@ -6,7 +6,7 @@ use std::{
     io,
     os::unix::{
         ffi::OsStrExt as _,
-        fs::{FileExt as _, PermissionsExt as _, lchown, symlink},
+        fs::{DirBuilderExt as _, FileExt as _, PermissionsExt as _, lchown, symlink},
     },
     path::Path,
     time::SystemTime,
@@ -24,9 +24,9 @@ use rustix::{
 };
 
 use super::{
-    Numbering,
+    Names, Numbering,
     replies::answer,
-    server::{Server, begins_with, refuse, sized, writes},
+    server::{Open, Server, begins_with, refuse, sized, writes},
     tables::{fresh_number, lock},
 };
 
@@ -50,7 +50,8 @@ impl Filesystem for Server {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let found = self.node_attributes(&self.child(parent, name));
+        let path = self.child(parent, name);
+        let found = path.and_then(|path| self.node_attributes(&path));
         self.entry(reply, found);
     }
 
@@ -118,6 +119,7 @@ impl Filesystem for Server {
     ) {
         let kind = rustix::fs::FileType::from_raw_mode(mode);
         self.make(request, parent, name, Some(mode), reply, |path| {
+            refuse(self.habits.mknod)?;
             Ok(mknodat(CWD, path, kind, Mode::RUSR, rdev.into())?)
         });
     }
@@ -131,7 +133,10 @@ impl Filesystem for Server {
         _: u32,
         reply: ReplyEntry,
     ) {
-        let make = |path: &Path| fs::create_dir(path);
+        let make = |path: &Path| {
+            fs::DirBuilder::new().mode(mode).create(path)?;
+            refuse(self.habits.after_mkdir)
+        };
         self.make(request, parent, name, Some(mode), reply, make);
     }
 
@@ -143,23 +148,28 @@ impl Filesystem for Server {
         target: &Path,
         reply: ReplyEntry,
     ) {
-        let make = |path: &Path| symlink(target, path);
+        let make = |path: &Path| refuse(self.habits.symlink).and_then(|()| symlink(target, path));
         self.make(request, parent, name, None, reply, make);
     }
 
     fn link(&self, _: &Request, number: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let (linked, path) = (self.path(number), self.child(parent, name));
+        let linked = self.path(number);
         if self.habits.numbering == Numbering::Forgetful {
             lock(&self.nodes).forget(&linked);
         }
-        let made = fs::hard_link(&linked, &path).and_then(|()| self.node_attributes(&path));
+        let made = self.new_child(parent, name).and_then(|path| {
+            refuse(self.habits.link)?;
+            fs::hard_link(&linked, &path)?;
+            self.node_attributes(&path)
+        });
         self.entry(reply, made);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        let removed = self.remove(parent, name, |path| self.unlink_stored(path));
         self.done(
             reply,
-            self.remove(parent, name, |path| fs::remove_file(path)),
+            removed.and_then(|()| refuse(self.habits.after_unlink)),
         );
     }
 
@@ -180,17 +190,27 @@ impl Filesystem for Server {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let (from, to) = (self.child(parent, name), self.child(new_parent, new_name));
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
-        // An exchange would rename both.
-        let renamed = match rustix::fs::RenameFlags::NOREPLACE.contains(flags) {
-            true => renameat_with(CWD, &from, CWD, &to, flags),
-            false => Err(Errno::INVAL),
-        };
-        answer!(self, reply, renamed, () => {
+        let rename = || {
+            let (from, to) = (
+                self.child(parent, name)?,
+                self.new_child(new_parent, new_name)?,
+            );
+            let is_dir = fs::symlink_metadata(&from)?.is_dir();
+            let replaces = fs::symlink_metadata(&to).is_ok();
+            refuse(self.habits.rename)?;
+            refuse(self.habits.rename_directory.filter(|_| is_dir))?;
+            refuse(self.habits.rename_over.filter(|_| replaces))?;
+            self.refuse_busy(&from)?;
+            self.refuse_busy(&to)?;
+            // An exchange would rename both.
+            let is_plain = rustix::fs::RenameFlags::NOREPLACE.contains(flags);
+            refuse((!is_plain).then_some(Errno::INVAL))?;
+            renameat_with(CWD, &from, CWD, &to, flags)?;
             lock(&self.nodes).rename(&from, &to);
-            reply.ok();
-        });
+            Ok(())
+        };
+        self.done(reply, rename());
     }
 
     fn open(&self, _: &Request, number: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -215,12 +235,14 @@ impl Filesystem for Server {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let path = self.child(parent, name);
         let flags = OFlags::from_bits_retain(flags as u32) | OFlags::CREATE;
-        let existed = fs::symlink_metadata(&path).is_ok();
-        let created = self.open_stored(&path, flags).and_then(|opened| {
+        let created = self.new_child(parent, name).and_then(|path| {
+            let existed = fs::symlink_metadata(&path).is_ok();
+            let opened = self.open_stored(&path, flags)?;
             if !existed {
                 Self::finish(request, &path, Some(mode))?;
+                let is_readonly = mode & 0o200 == 0;
+                refuse(self.habits.create_readonly.filter(|_| is_readonly))?;
             }
             Ok((self.node_attributes(&path)?, opened))
         });
@@ -241,7 +263,8 @@ impl Filesystem for Server {
         reply: ReplyData,
     ) {
         let waits = !OFlags::from_bits_retain(flags.0 as u32).contains(OFlags::NONBLOCK);
-        let read = refuse(self.habits.read_nonblocking.filter(|_| !waits))
+        let read = refuse(self.habits.read)
+            .and_then(|()| refuse(self.habits.read_nonblocking.filter(|_| !waits)))
             .and_then(|()| self.read_stored(handle, offset, size));
         answer!(self, reply, read, bytes => reply.data(&bytes));
     }
@@ -268,8 +291,21 @@ impl Filesystem for Server {
         answer!(self, reply, written, () => reply.written(data.len() as u32));
     }
 
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        self.done(reply, refuse(self.habits.flush));
+    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        let close = || {
+            refuse(self.habits.flush)?;
+            let open = self.files.get(handle)?;
+            match self.habits.close_sets_time && writes(open.flags) {
+                true => open.file.set_modified(SystemTime::now()),
+                false => Ok(()),
+            }
+        };
+        self.done(reply, close());
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        let errno = self.habits.fsync.unwrap_or(Errno::NOSYS);
+        self.done(reply, refuse(Some(errno)));
     }
 
     fn release(
@@ -322,11 +358,19 @@ impl Filesystem for Server {
     }
 
     fn opendir(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let is_bad = begins_with(&self.path(number), b"bad");
-        let refused = self.habits.opendir.filter(|_| is_bad);
-        answer!(self, reply, refuse(refused), () => {
-            reply.opened(FileHandle(fresh_number()), FopenFlags::empty());
-        });
+        let path = self.path(number);
+        let handle = FileHandle(fresh_number());
+        let open = || {
+            let is_bad = begins_with(&path, b"bad");
+            refuse(self.habits.opendir.filter(|_| is_bad))?;
+            // Only this habit asks which directories are open.
+            if self.habits.busy.is_some() {
+                let (file, flags) = (File::open(&path)?, OFlags::RDONLY);
+                self.files.set(handle, Open { file, flags });
+            }
+            Ok::<_, io::Error>(handle)
+        };
+        answer!(self, reply, open(), handle => reply.opened(handle, FopenFlags::empty()));
     }
 
     fn readdir(
@@ -383,6 +427,7 @@ impl Filesystem for Server {
         reply: ReplyEmpty,
     ) {
         self.directories.remove(handle);
+        self.files.remove(handle);
         reply.ok();
     }
 
@@ -390,9 +435,12 @@ impl Filesystem for Server {
         if self.habits.zero_statfs {
             return reply.statfs(0, 0, 0, 0, 0, 0, 0, 0);
         }
-        let stat = statvfs(self.path(number));
+        let stat = refuse(self.habits.statfs).and_then(|()| Ok(statvfs(self.path(number))?));
         answer!(self, reply, stat, s => {
-            let [block, name, fragment] = [s.f_bsize, s.f_namemax, s.f_frsize].map(|n| n as u32);
+            let [block, mut name, fragment] = [s.f_bsize, s.f_namemax, s.f_frsize].map(|n| n as u32);
+            if let Names::Limited(bytes) = self.habits.names {
+                name = bytes as u32;
+            }
             reply.statfs(s.f_blocks, s.f_bfree, s.f_bavail, s.f_files, s.f_ffree, block, name, fragment);
         });
     }

@@ -2,7 +2,7 @@
 //! unless a habit answers a request.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     ffi::{OsStr, OsString},
     fs::{self, File, Metadata, Permissions},
     io,
@@ -43,7 +43,8 @@ pub(super) struct Server {
     pub(super) directories: Handles<Vec<OsString>>,
     /// Each reply waits so many microseconds.
     latency_micros: Arc<AtomicU64>,
-    last_removal: Mutex<Option<Instant>>,
+    /// The last removal in each directory, and that in any as the one in [`ANYWHERE`].
+    removals: Mutex<HashMap<PathBuf, Instant>>,
     /// The paths that were looked at late, or that a hesitant server was to remove.
     tried: Mutex<HashSet<PathBuf>>,
     /// When the content of the last read has been transferred.
@@ -54,8 +55,11 @@ pub(super) struct Server {
 
 pub(super) struct Open {
     pub(super) file: File,
-    pub(super) is_direct: bool,
+    pub(super) flags: OFlags,
 }
+
+/// Stands for all directories.
+const ANYWHERE: &str = "";
 
 /// The beginning of the stored names of attributes without a meaning.
 const MEANINGLESS: &[u8] = b"trusted.";
@@ -72,7 +76,7 @@ impl Server {
             nodes: Mutex::new(Nodes::new(root)),
             files: Handles::new(),
             directories: Handles::new(),
-            last_removal: Mutex::default(),
+            removals: Mutex::default(),
             tried: Mutex::default(),
             read: Mutex::default(),
             written: Mutex::default(),
@@ -112,15 +116,27 @@ impl Server {
     }
 
     /// Returns the path of an entry by its stored name.
-    pub(super) fn child(&self, parent: INodeNo, name: &OsStr) -> PathBuf {
+    pub(super) fn child(&self, parent: INodeNo, name: &OsStr) -> io::Result<PathBuf> {
         let text = || name.to_string_lossy();
         let name = match self.habits.names {
             Names::Kept => name.as_bytes().to_owned(),
             Names::LowerCase => text().to_lowercase().into(),
             Names::Cut(bytes) => name.as_bytes()[..bytes.min(name.len())].to_owned(),
+            Names::Limited(bytes) => {
+                refuse((name.len() > bytes).then_some(Errno::NAMETOOLONG))?;
+                name.as_bytes().to_owned()
+            }
+            Names::Trimmed => text().trim_end_matches(['.', ' ']).into(),
             Names::Decomposed => text().replace('\u{e9}', "e\u{301}").into(),
         };
-        self.path(parent).join(OsString::from_vec(name))
+        Ok(self.path(parent).join(OsString::from_vec(name)))
+    }
+
+    /// Returns the path of an entry that is about to be made.
+    pub(super) fn new_child(&self, parent: INodeNo, name: &OsStr) -> io::Result<PathBuf> {
+        let has_colon = name.as_bytes().contains(&b':');
+        refuse(self.habits.colon.filter(|_| has_colon))?;
+        self.child(parent, name)
     }
 
     /// Returns the attributes that a request for a name answers. In these, fuser takes the inode number for that
@@ -147,7 +163,8 @@ impl Server {
 
     fn shown_number(&self, stat: &Metadata, node: INodeNo) -> INodeNo {
         match self.habits.numbering {
-            Numbering::True => INodeNo(stat.ino()),
+            Numbering::EqualDirectories if stat.is_dir() => INodeNo(7),
+            Numbering::True | Numbering::EqualDirectories => INodeNo(stat.ino()),
             Numbering::Equal if !stat.is_dir() => INodeNo(77),
             Numbering::Lasting | Numbering::Forgetful | Numbering::Equal => node,
             Numbering::Zero => INodeNo(0),
@@ -161,6 +178,7 @@ impl Server {
             false => stat.size(),
         };
         let nlink = match self.habits.numbering {
+            _ if self.habits.zero_links => 0,
             Numbering::Equal if !stat.is_dir() => 2,
             Numbering::Zero if stat.is_dir() => 0,
             _ => stat.nlink() as u32,
@@ -168,7 +186,11 @@ impl Server {
         Ok(FileAttr {
             ino,
             size,
-            blocks: stat.blocks(),
+            blocks: if self.habits.zero_blocks {
+                0
+            } else {
+                stat.blocks()
+            },
             atime: self.stored_time(stat.atime(), stat.atime_nsec()),
             mtime: self.stored_time(stat.mtime(), stat.mtime_nsec()),
             ctime: system_time(stat.ctime(), stat.ctime_nsec()),
@@ -179,7 +201,7 @@ impl Server {
             uid: stat.uid(),
             gid: stat.gid(),
             rdev: stat.rdev() as u32,
-            blksize: 4096,
+            blksize: self.habits.block_bytes.unwrap_or(4096),
             flags: 0,
         })
     }
@@ -241,21 +263,60 @@ impl Server {
         name: &OsStr,
         remove: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
-        let path = self.child(parent, name);
-        let mut last = lock(&self.last_removal);
+        let path = self.child(parent, name)?;
+        let mut removals = lock(&self.removals);
+        let is_recent =
+            |dir: &Path, pause| removals.get(dir).is_some_and(|at| at.elapsed() < pause);
         let refused = match self.habits.removal {
-            Removal::Honest => None,
-            Removal::Pausing(errno, pause) => {
-                let recent = last.filter(|last| last.elapsed() < pause);
-                recent.map(|_| errno)
-            }
+            Removal::Honest | Removal::Silly => None,
+            Removal::Pausing(errno, pause) => is_recent(ANYWHERE.as_ref(), pause).then_some(errno),
+            Removal::Settling(errno, pause) => is_recent(&path, pause).then_some(errno),
             Removal::Hesitant(errno) => lock(&self.tried).insert(path.clone()).then_some(errno),
         };
         refuse(refused)?;
+        self.refuse_busy(&path)?;
         remove(&path)?;
         lock(&self.nodes).forget(&path);
-        *last = Some(Instant::now());
+        let above = path.parent().expect("the root cannot be removed");
+        for dir in [ANYWHERE.as_ref(), above] {
+            removals.insert(dir.to_owned(), Instant::now());
+        }
+        self.remove_implicit(above);
         Ok(())
+    }
+
+    /// Removes `dir` and the directories above it, as far as they are empty, if that is a habit.
+    fn remove_implicit(&self, dir: &Path) {
+        let root = self.path(INodeNo::ROOT);
+        let below_root = dir.ancestors().take_while(|dir| *dir != root);
+        let is_habit = self.habits.implicit_directories;
+        for dir in below_root.take_while(|dir| is_habit && fs::remove_dir(dir).is_ok()) {
+            lock(&self.nodes).forget(dir);
+        }
+    }
+
+    /// Unlinks the entry at `path`, or does instead what the habits say.
+    pub(super) fn unlink_stored(&self, path: &Path) -> io::Result<()> {
+        let is_readonly = fs::symlink_metadata(path)?.mode() & 0o200 == 0;
+        refuse(self.habits.unlink_readonly.filter(|_| is_readonly))?;
+        match self.habits.removal {
+            Removal::Silly if begins_with(path, b".nfs") => Err(Errno::BUSY.into()),
+            Removal::Silly if begins_with(path, b"open") => fs::rename(
+                path,
+                path.with_file_name(format!(".nfs{:08}", fresh_number())),
+            ),
+            _ => fs::remove_file(path),
+        }
+    }
+
+    /// Fails if the entry at `path` is open, and may then not be removed or renamed.
+    pub(super) fn refuse_busy(&self, path: &Path) -> io::Result<()> {
+        let Some((errno, stat)) = self.habits.busy.zip(fs::symlink_metadata(path).ok()) else {
+            return Ok(());
+        };
+        let same = |open: Metadata| (open.dev(), open.ino()) == (stat.dev(), stat.ino());
+        let is_open = self.files.any(|open| open.file.metadata().is_ok_and(same));
+        refuse(is_open.then_some(errno))
     }
 
     /// Opens or creates the file at `path` as `flags` say, for this server's own reads and writes.
@@ -277,7 +338,7 @@ impl Server {
         }
         let open = Open {
             file: file.into(),
-            is_direct: flags.contains(OFlags::DIRECT),
+            flags,
         };
         let handle = FileHandle(fresh_number());
         self.files.set(handle, open);
@@ -291,7 +352,11 @@ impl Server {
         size: u32,
     ) -> io::Result<Vec<u8>> {
         let open = self.files.get(handle)?;
-        refuse(self.habits.direct_read.filter(|_| open.is_direct))?;
+        refuse(
+            self.habits
+                .direct_read
+                .filter(|_| open.flags.contains(OFlags::DIRECT)),
+        )?;
         let end = self.habits.unreadable_from.unwrap_or(u64::MAX);
         refuse((offset + u64::from(size) > end).then_some(Errno::IO))?;
         let mut content = Vec::with_capacity(size as usize);
@@ -307,8 +372,11 @@ impl Server {
         handle: FileHandle,
         offset: u64,
     ) -> io::Result<Arc<Vec<OsString>>> {
+        let path = self.path(number);
+        let is_bad = begins_with(&path, b"bad");
+        refuse(self.habits.readdir.filter(|_| is_bad))?;
         if offset == 0 || self.habits.skipping_lists {
-            let entries = fs::read_dir(self.path(number))?;
+            let entries = fs::read_dir(path)?;
             let names = entries.map(|entry| Ok(entry?.file_name()));
             let mut names = names.collect::<io::Result<Vec<_>>>()?;
             names.sort();
@@ -340,6 +408,7 @@ impl Server {
 
     /// Returns the names of attributes, each with a zero byte behind it.
     pub(super) fn xattr_names(&self, number: INodeNo) -> io::Result<Vec<u8>> {
+        refuse(self.habits.list_xattrs)?;
         if self.habits.get_system_xattr.is_some() {
             return Ok(Vec::new());
         }

@@ -87,6 +87,10 @@ impl<T> Handles<T> {
     pub(super) fn remove(&self, handle: FileHandle) {
         lock(&self.0).remove(&handle);
     }
+
+    pub(super) fn any(&self, predicate: impl FnMut(&Arc<T>) -> bool) -> bool {
+        lock(&self.0).values().any(predicate)
+    }
 }
 
 /// Returns a number for a handle or an inode, another one each time.

@@ -1,13 +1,16 @@
 use std::{
     fs::{self, File},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown},
+    os::unix::fs::{
+        FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, lchown,
+        symlink,
+    },
     thread,
 };
 
 use rustix::fs::{
-    AtFlags, CWD, SeekFrom, Timespec, Timestamps, XattrFlags, copy_file_range, lgetxattr,
-    lsetxattr, seek, statvfs, utimensat,
+    AtFlags, CWD, Mode, SeekFrom, Timespec, Timestamps, XattrFlags, copy_file_range, lgetxattr,
+    llistxattr, lsetxattr, mknodat, seek, statvfs, utimensat,
 };
 
 use super::*;
@@ -308,4 +311,165 @@ fn a_client_trusts_what_a_late_server_has_said() {
     fs::remove_file(mount.stored().join("t/d/a")).unwrap();
     assert_eq!(fs::metadata(&known).unwrap().len(), 1);
     assert_eq!(errno(File::open(known)), code(Errno::NOENT));
+}
+
+/// Makes what the calls of the rows below need.
+fn mounted(habits: Habits) -> Result<FuseMount, Skip> {
+    let mount = FuseMount::with(habits)?;
+    Tree::at(mount.stored())
+        .file("f", "content")
+        .file("ro", "")
+        .mode(0o444)
+        .dir("d/bad")
+        .file("t/x/open", "");
+    Ok(mount)
+}
+
+#[test]
+fn each_refusal_is_that_of_one_operation() {
+    type Call = fn(&Path) -> io::Result<()>;
+    let e = Some(Errno::OVERFLOW);
+    let none = Habits::default;
+    #[rustfmt::skip]
+    let rows: &[(Habits, Call)] = &[
+        (Habits { list_xattrs: e, ..none() }, |dir| Ok(llistxattr(dir.join("f"), &mut [0; 9]).map(drop)?)),
+        (Habits { statfs: e, ..none() }, |dir| Ok(statvfs(dir).map(drop)?)),
+        (Habits { link: e, ..none() }, |dir| fs::hard_link(dir.join("f"), dir.join("new"))),
+        (Habits { symlink: e, ..none() }, |dir| symlink("f", dir.join("new"))),
+        (Habits { mknod: e, ..none() }, |dir| Ok(mknodat(CWD, dir.join("new"), rustix::fs::FileType::Fifo, Mode::RUSR, 0)?)),
+        (Habits { rename: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("new"))),
+        (Habits { rename_directory: e, ..none() }, |dir| fs::rename(dir.join("d"), dir.join("new"))),
+        (Habits { rename_over: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("ro"))),
+        (Habits { colon: e, ..none() }, |dir| create_new(dir, "new:")),
+        (Habits { colon: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("new:"))),
+        (Habits { unlink_readonly: e, ..none() }, |dir| fs::remove_file(dir.join("ro"))),
+        (Habits { read: e, ..none() }, |dir| fs::read(dir.join("f")).map(drop)),
+        (Habits { readdir: e, ..none() }, |dir| fs::read_dir(dir.join("d/bad"))?.next().map_or(Ok(()), |entry| entry.map(drop))),
+        (Habits { fsync: e, ..none() }, |dir| File::open(dir.join("f"))?.sync_all()),
+    ];
+    for (habits, call) in rows {
+        let mount = or_skip!(mounted(habits.clone()));
+        assert_eq!(
+            errno(call(mount.path())),
+            code(Errno::OVERFLOW),
+            "{habits:?}"
+        );
+        for name in ["f", "ro", "d/bad"] {
+            assert!(mount.stored().join(name).exists(), "{habits:?}");
+        }
+        for name in ["new", "new:"] {
+            assert!(!mount.stored().join(name).exists(), "{habits:?}");
+        }
+        let mount = or_skip!(mounted(none()));
+        call(mount.path()).unwrap_or_else(|e| panic!("{e}: {habits:?}"));
+    }
+}
+
+fn create_new(dir: &Path, name: &str) -> io::Result<()> {
+    let mut new = File::options();
+    new.write(true).create_new(true).mode(0o400);
+    new.open(dir.join(name)).map(drop)
+}
+
+#[test]
+fn some_refusals_come_after_the_deed() {
+    let e = Some(Errno::OVERFLOW);
+    let mount = or_skip!(mounted(Habits {
+        after_mkdir: e,
+        after_unlink: e,
+        create_readonly: e,
+        ..Habits::default()
+    }));
+    let at = |name: &str| mount.path().join(name);
+    assert_eq!(errno(fs::create_dir(at("dir"))), code(Errno::OVERFLOW));
+    assert_eq!(errno(fs::remove_file(at("f"))), code(Errno::OVERFLOW));
+    assert_eq!(
+        errno(create_new(mount.path(), "new")),
+        code(Errno::OVERFLOW)
+    );
+    assert!(at("dir").is_dir() && at("new").is_file() && !at("f").exists());
+}
+
+#[test]
+fn what_is_open_is_neither_removed_nor_renamed() {
+    let mount = or_skip!(mounted(Habits {
+        busy: Some(Errno::TXTBSY),
+        ..Habits::default()
+    }));
+    let at = |name: &str| mount.path().join(name);
+    let refused = |result| assert_eq!(errno(result), code(Errno::TXTBSY));
+    let open = ["f", "d/bad"].map(|name| File::open(at(name)).unwrap());
+    refused(fs::remove_file(at("f")));
+    refused(fs::rename(at("f"), at("new")));
+    refused(fs::rename(at("ro"), at("f")));
+    refused(fs::remove_dir(at("d/bad")));
+    drop(open);
+    fs::rename(at("ro"), at("f")).unwrap();
+    fs::remove_dir(at("d/bad")).unwrap();
+    fs::remove_file(at("f")).unwrap();
+}
+
+#[test]
+fn removals_have_effects_that_nobody_asked_for() {
+    let removal = Removal::Settling(Errno::NOTEMPTY, Duration::from_millis(200));
+    let mount = or_skip!(mounted(Habits {
+        removal,
+        ..Habits::default()
+    }));
+    let at = |name: &str| mount.path().join(name);
+    fs::remove_file(at("t/x/open")).unwrap();
+    assert_eq!(errno(fs::remove_dir(at("t/x"))), code(Errno::NOTEMPTY));
+    fs::remove_dir(at("d/bad")).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    fs::remove_dir(at("t/x")).unwrap();
+
+    let mount = or_skip!(mounted(Habits {
+        removal: Removal::Silly,
+        implicit_directories: true,
+        ..Habits::default()
+    }));
+    let at = |name: &str| mount.path().join(name);
+    fs::remove_file(at("t/x/open")).unwrap();
+    let left = fs::read_dir(at("t/x")).unwrap().next().unwrap().unwrap();
+    assert_eq!(errno(fs::remove_file(left.path())), code(Errno::BUSY));
+    fs::remove_dir(at("d/bad")).unwrap();
+    assert!(at("t").exists() && !at("d").exists());
+}
+
+#[test]
+fn names_are_limited_or_trimmed() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        names: Names::Limited(4),
+        ..Habits::default()
+    }));
+    assert_eq!(statvfs(mount.path()).unwrap().f_namemax, 4);
+    create_new(mount.path(), "four").unwrap();
+    let too_long = create_new(mount.path(), "five5");
+    assert_eq!(errno(too_long), code(Errno::NAMETOOLONG));
+    let mount = or_skip!(FuseMount::with(Habits {
+        names: Names::Trimmed,
+        ..Habits::default()
+    }));
+    create_new(mount.path(), "a. .").unwrap();
+    assert!(mount.stored().join("a").exists() && mount.path().join("a..").exists());
+}
+
+#[test]
+fn stat_shows_what_is_not_true() {
+    let mount = or_skip!(mounted(Habits {
+        numbering: Numbering::EqualDirectories,
+        zero_links: true,
+        zero_blocks: true,
+        block_bytes: Some(3000),
+        close_sets_time: true,
+        ..Habits::default()
+    }));
+    let stat = |name: &str| fs::symlink_metadata(mount.path().join(name)).unwrap();
+    assert_eq!([stat("d").ino(), stat("t/x").ino()], [7, 7]);
+    assert_ne!(stat("f").ino(), stat("ro").ino());
+    let f = stat("f");
+    assert_eq!((f.nlink(), f.blocks(), f.blksize()), (0, 0, 2048));
+    let file = File::options().write(true).open(mount.path().join("f"));
+    file.unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert!(stat("f").mtime() > 0);
 }
