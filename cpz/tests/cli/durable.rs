@@ -1,16 +1,19 @@
 //! `--fsync`: a copy survives a power cut.
 
-use std::{fs, os::unix::fs::MetadataExt};
+use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Fs, FuseMount, Habits, LoopMount},
+    probe::{Fs, FuseMount, Habits, LoopMount, NOBODY, Skip, is_root},
     run::{Call, Run, Status},
+    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
 
 use crate::support::{CPZ, complaint, succeeds};
+
+const AT: Duration = Duration::from_secs(1_000_000_000);
 
 /// Builds a tree with a few files, so that each is written alone.
 fn build_few(tree: &Tree) {
@@ -104,6 +107,96 @@ fn few_files_are_written_alone_and_many_at_once() {
     let many = or_skip!(calls(&["--fsync", "many/s", "d2"]));
     assert_eq!(names(&many), ["fsync", "fsync", "fsync", "fsync", "syncfs"]);
     assert!(or_skip!(calls(&["many/s", "d3"])).is_empty());
+}
+
+/// Returns the calls on files of `d` by name, of these three: content is written, then the times are set.
+fn order(args: &[&str], scratch: &Scratch) -> Result<Vec<String>, Skip> {
+    let run = Run::new(CPZ).args(["--threads=1", "-aT"]).args(args);
+    let calls = run.args(["s", "d"]).current_dir(scratch).calls()?;
+    let ordered = ["ftruncate", "sync_file_range", "utimensat"];
+    let is_of_file = |call: &Call| {
+        let name = call.name.as_str();
+        ordered.contains(&name) && (name != "utimensat" || call.shown.contains("/d/f"))
+    };
+    Ok(calls
+        .into_iter()
+        .filter(is_of_file)
+        .map(|it| it.name)
+        .collect())
+}
+
+#[test]
+fn a_power_cut_during_the_copy_leaves_no_file_with_its_time_but_without_its_content() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..7 {
+        tree.sparse(format!("s/f{number}"), 1 << 18, &[(0, b"content")]);
+    }
+    let without = or_skip!(order(&[], &scratch));
+    assert_eq!(without, ["ftruncate", "utimensat"].repeat(7));
+    fs::remove_dir_all(scratch.path().join("d")).unwrap();
+    let with = or_skip!(order(&["--fsync"], &scratch));
+    assert_eq!(
+        with,
+        ["ftruncate", "sync_file_range", "utimensat"].repeat(7)
+    );
+}
+
+#[test]
+fn files_that_an_update_keeps_are_written_too() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build_few(&tree);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    tree.symlink("s/link", "f").symlink("d/link", "f");
+    let run = |args: &[&str]| {
+        let run = Run::new(CPZ).args(["--threads=1", "-auT"]).args(args);
+        run.args(["s", "d"]).current_dir(&scratch).calls()
+    };
+    // Two files, their directory, and the directory above it.
+    let with = sync_calls(or_skip!(run(&["--fsync"])));
+    assert_eq!(names(&with), ["fsync"; 4], "{with:?}");
+    assert!(sync_calls(or_skip!(run(&[]))).is_empty());
+}
+
+#[test]
+fn the_content_of_linked_files_is_written() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build_few(&tree);
+    tree.symlink("s/link", "f").fifo("s/fifo");
+    build_many(&Tree::at(scratch.path().join("many")));
+    let run = |args: &[&str]| {
+        let run = Run::new(CPZ)
+            .args(["--threads=1", "--link", "-P"])
+            .args(args);
+        run.current_dir(&scratch).calls().map(sync_calls)
+    };
+    let few = or_skip!(run(&["--fsync", "s", "d1"]));
+    assert_eq!(names(&few), ["fsync"; 4], "{few:?}");
+    // The links are there already.
+    let again = or_skip!(run(&["--fsync", "-T", "s", "d1"]));
+    assert_eq!(names(&again), ["fsync"; 4], "{again:?}");
+    let many = or_skip!(run(&["--fsync", "many/s", "d2"]));
+    assert_eq!(names(&many), ["fsync", "fsync", "fsync", "fsync", "syncfs"]);
+    assert!(or_skip!(run(&["many/s", "d3"])).is_empty());
+}
+
+#[test]
+fn a_kept_file_that_may_not_be_read_is_written_with_its_filesystem() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/f", "new").select("s/f").mtime(AT);
+    tree.file("d/f", "newer")
+        .mode(0o200)
+        .select("d")
+        .mode(0o777);
+    let run = Run::new(CPZ).args(["--threads=1", "-uT", "--fsync", "s", "d"]);
+    let outcome = run.current_dir(&scratch).uid(NOBODY).output();
+    assert_eq!(outcome.assert_success().stderr_text(), "");
 }
 
 #[test]

@@ -69,13 +69,13 @@ impl Durability {
     }
 
     /// Counts something that was made. Returns `true` if writing it to the disk is left to [`finish`](Self::finish).
-    fn try_leave(&self, device: u32) -> bool {
+    pub(super) fn try_leave(&self, device: u32) -> bool {
         let is_one_of_few = self.written.fetch_add(1, Ordering::Relaxed) < FEW;
         !is_one_of_few && self.try_leave_to_filesystem(device)
     }
 
     /// Lets [`finish`](Self::finish) write a filesystem to the disk. Returns `false` if that is not enough.
-    fn try_leave_to_filesystem(&self, device: u32) -> bool {
+    pub(super) fn try_leave_to_filesystem(&self, device: u32) -> bool {
         let mut filesystems = lock(&self.filesystems);
         let mut known = filesystems.iter_mut();
         let found = known.find(|known| known.device == device && !known.needs_each);

@@ -259,6 +259,12 @@ impl<'f> Filling<'f> {
     #[inline(always)]
     pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let entry = self.entry;
+        let keeps_times = entry.ctx.policy.options.preserve.timestamps;
+        if entry.ctx.durability.is_some() && keeps_times && self.dest.is_file {
+            // A power cut must not leave the size and the time of the source without its content.
+            sys::write_back(self.dest.fd.as_fd(), WriteBack::All)
+                .map_err(|errno| self.not_synced(errno))?;
+        }
         let attributes = entry
             .ctx
             .policy

@@ -7,13 +7,13 @@ use rustix::io::Errno;
 use super::CopyRun;
 use crate::copy::context::{Context, Failure};
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyNode, Symlinks};
+use crate::copy::facts::{CopyNode, FileId, Symlinks};
 use crate::copy::operand::open_parent;
 use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
 use crate::paths;
-use crate::sys::{self, At, Blocking};
+use crate::sys::{self, At, Blocking, Stat};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
 /// disk in the end.
@@ -73,11 +73,25 @@ pub(super) fn finish(run: &CopyRun<'_>) {
     }
 }
 
-/// Writes a dest to the disk that was kept because it is complete.
-pub(super) fn kept(entry: &Entry<'_>) -> Result<(), Failure> {
+/// Writes a dest to the disk that was linked to its source.
+pub(super) fn linked(entry: &Entry<'_>) -> Result<(), Failure> {
+    if entry.ctx.durability.is_none() {
+        return Ok(());
+    }
+    let dest = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+    let dest = dest.map_err(|errno| entry.making_failure(Operation::Sync, errno))?;
+    kept(entry, &dest)
+}
+
+/// Writes a dest to the disk that was seen as `dest`, if it is a regular file. This run has not written its content.
+pub(super) fn kept(entry: &Entry<'_>, dest: &Stat) -> Result<(), Failure> {
     let Some(durability) = &entry.ctx.durability else {
         return Ok(());
     };
+    let device = FileId::of(dest).device;
+    if !sys::is_regular(dest) || durability.try_leave(device) {
+        return Ok(());
+    }
     let at = At {
         symlinks: Symlinks::Follow,
         ..entry.dest_at()
@@ -86,9 +100,11 @@ pub(super) fn kept(entry: &Entry<'_>) -> Result<(), Failure> {
         .ctx
         .descriptors
         .making_room(|| sys::open_source(at, Blocking::OnlyForLease));
-    opened
-        .and_then(|file| durability.file_complete(file.as_fd()))
-        .map_err(|errno| entry.making_failure(Operation::Sync, errno))
+    match opened.and_then(|file| sys::sync_file(file.as_fd())) {
+        // The file may not be read.
+        Err(Errno::ACCESS) if durability.try_leave_to_filesystem(device) => Ok(()),
+        synced => synced.map_err(|errno| entry.making_failure(Operation::Sync, errno)),
+    }
 }
 
 fn failed(ctx: &Context<'_>, errno: Errno) -> Error {

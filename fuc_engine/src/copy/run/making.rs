@@ -7,7 +7,7 @@
 use rustix::io::Errno;
 
 use super::tasks::CopyTask;
-use super::{EntryCopy, Processed, verifying};
+use super::{EntryCopy, Processed, durable, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::{Clear, RemovalEvent};
@@ -204,7 +204,11 @@ impl EntryCopy<'_, '_, '_, '_> {
             LinkKind::Hard => Counted::HardLink,
             LinkKind::Symbolic => Counted::Symlink,
         };
-        Ok(match make::make_link(self.entry, kind)? {
+        let created = make::make_link(self.entry, kind)?;
+        if kind == LinkKind::Hard {
+            durable::linked(self.entry)?;
+        }
+        Ok(match created {
             Created::Yes => {
                 self.copied(counted);
                 Processed::Handled

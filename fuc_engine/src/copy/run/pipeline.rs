@@ -165,11 +165,9 @@ impl EntryCopy<'_, '_, '_, '_> {
             }
             if is_resumed {
                 make::update_attributes(entry, source, dest)?;
-            }
-            if is_resumed && sys::is_regular(source) {
-                durable::kept(entry)?;
                 verifying::add(self, source);
             }
+            durable::kept(entry, dest)?;
             if is_resumed && entry.is_operand() {
                 // An earlier run has made it, so it counts as made.
                 run.used.note(ctx, entry.operand, None);
