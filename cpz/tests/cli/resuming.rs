@@ -4,12 +4,14 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, lchown},
     path::Path,
+    thread,
     time::Duration,
 };
 
 use testkit::{
-    probe::is_root,
-    run::{Run, Status},
+    or_skip,
+    probe::{Skip, is_root},
+    run::{Call, Run, Status},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -107,6 +109,129 @@ fn what_is_kept_gets_the_mode_and_the_owner_of_its_source() {
     let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
     let difference = source.diff(&dest);
     assert!(difference.is_empty(), "{difference}");
+}
+
+/// Returns a command that runs as if the kernel had been started within the last second.
+fn after_boot(command: &str) -> Result<Run, Skip> {
+    let uptime = fs::read_to_string("/proc/uptime").expect("/proc is mounted");
+    let (seconds, _) = uptime.split_once('.').expect("a fraction");
+    let run = Run::new("unshare").args(["--time", &format!("--boottime=-{seconds}")]);
+    match run.clone().arg("true").output().status {
+        Status::Exit(0) => Ok(run.arg(command)),
+        _ => Err(Skip("this user cannot unshare the boot time".to_owned())),
+    }
+}
+
+/// Waits until the times of all files are before the boot that [`after_boot`] pretends.
+fn wait_for_boot() {
+    thread::sleep(Duration::from_millis(1100));
+}
+
+#[test]
+fn copies_files_again_from_which_a_power_cut_has_taken_content() {
+    or_skip!(after_boot("true"));
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let data = vec![7; 300_000];
+    let holes = [(0, &data[..9000]), (200_000, &data[..9000])];
+    let lost = ["all", "end", "middle", "sparse"];
+    for name in ["all", "end", "middle"] {
+        tree.file(format!("s/{name}"), &data).mtime(AT);
+    }
+    tree.sparse("s/sparse", 300_000, &holes).mtime(AT);
+    // These have the holes of their source, or holes for its zeros, or zeros for its holes.
+    tree.sparse("s/kept/same", 300_000, &holes).mtime(AT);
+    tree.sparse("s/kept/holes", 300_000, &holes).mtime(AT);
+    tree.file("s/kept/zeros", vec![0; 300_000]).mtime(AT);
+    tree.file("s/kept/full", &data).mtime(AT);
+    tree.file("s/kept/empty", "").mtime(AT);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    tree.sparse("d/all", 300_000, &[]).mtime(AT);
+    tree.sparse("d/end", 300_000, &[(0, &data[..150_000])])
+        .mtime(AT);
+    let ends = [(0, &data[..100_000]), (200_000, &data[..100_000])];
+    tree.sparse("d/middle", 300_000, &ends).mtime(AT);
+    tree.sparse("d/sparse", 300_000, &holes[1..]).mtime(AT);
+    let mut full = vec![0; 300_000];
+    full[..9000].fill(7);
+    full[200_000..209_000].fill(7);
+    tree.file("d/kept/holes", full).mtime(AT);
+    tree.sparse("d/kept/zeros", 300_000, &[]).mtime(AT);
+    let args = ["-aT", "--resume", "--stats=json", "s", "d"];
+    let kept = |run: Run, number: usize| {
+        let outcome = run.args(args).current_dir(&scratch).output();
+        let text = outcome.assert_success().stdout_text();
+        assert!(text.contains(&format!("\"kept\":{number},")), "{text}");
+    };
+    // The files were changed since the boot, so a signal has ended the copy, and no power cut.
+    kept(Run::new(CPZ), 9);
+    assert_eq!(
+        fs::read(scratch.path().join("d/all")).unwrap(),
+        [0; 300_000]
+    );
+    wait_for_boot();
+    kept(after_boot(CPZ).unwrap(), 5);
+    for name in lost {
+        let [copy, source] = ["d", "s"].map(|dir| scratch.path().join(dir).join(name));
+        assert!(
+            fs::read(copy).unwrap() == fs::read(source).unwrap(),
+            "{name}"
+        );
+    }
+    wait_for_boot();
+    kept(after_boot(CPZ).unwrap(), 9);
+}
+
+#[test]
+fn reports_files_that_may_have_lost_content_but_cannot_be_compared() {
+    or_skip!(after_boot("true"));
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    tree.file("s/f", vec![7; 300_000]).mtime(AT);
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    tree.sparse("d/f", 300_000, &[]).mtime(AT);
+    tree.select("s/f").mode(0);
+    wait_for_boot();
+    let run = after_boot("setpriv").unwrap();
+    let run = run.args([
+        "--reuid=65534",
+        "--clear-groups",
+        CPZ,
+        "-rpT",
+        "--resume",
+        "s",
+        "d",
+    ]);
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let words = "cpz: cannot open 's/f' for reading: Permission denied\n";
+    assert!(complaint(&outcome).starts_with(words), "{outcome}");
+}
+
+#[test]
+fn looks_at_the_content_only_after_a_boot() {
+    or_skip!(after_boot("true"));
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..5 {
+        tree.file(format!("s/f{number}"), "content").mtime(AT);
+    }
+    succeeds(&scratch, &["-aT", "s", "d"]);
+    wait_for_boot();
+    let looks = |run: Run| {
+        let run = run.args(["--threads=1", "-aT", "--resume", "s", "d"]);
+        let calls = run.current_dir(&scratch).calls()?;
+        let of_file = |call: &&Call| call.shown.contains("/d/f");
+        let looks = ["fadvise64", "lseek", "close"];
+        let names = calls.iter().filter(of_file).map(|call| call.name.clone());
+        Ok(names
+            .filter(|name| looks.contains(&&**name))
+            .collect::<Vec<_>>())
+    };
+    let before: Result<_, Skip> = looks(Run::new(CPZ));
+    assert!(or_skip!(before).is_empty());
+    let after = or_skip!(looks(after_boot(CPZ).unwrap()));
+    assert_eq!(after, ["fadvise64", "lseek", "close"].repeat(5));
 }
 
 #[test]

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use testkit::tree::Tree;
+use testkit::{
+    run::Run,
+    tree::{Scratch, Tree},
+};
 
-use crate::support::{CP, NEWEST_CP};
+use crate::support::{CP, CPZ, NEWEST_CP};
 
 fn dated(tree: &Tree) {
     let at = Duration::from_nanos;
@@ -30,6 +33,38 @@ fn replaces_dests_that_are_older_by_a_nanosecond() {
     CP.check(["-uv", "old", "new"], dated);
     CP.check(["-uv", "same", "old"], dated);
     CP.check(["--update", "-v", "new", "old", "d"], dated);
+}
+
+#[test]
+fn replaces_dests_that_a_power_cut_has_emptied() {
+    let build = |tree: &Tree| {
+        let at = Duration::from_secs(1_000_000_000);
+        for name in ["full", "emptied", "long"] {
+            tree.file(format!("s/{name}"), "content").mtime(at);
+        }
+        tree.file("d/full", "content").mtime(at);
+        tree.file("d/emptied", "").mtime(at);
+        tree.file("d/long", "content, and more").mtime(at);
+    };
+    let scratch = Scratch::new();
+    build(&Tree::at(scratch.path()));
+    let run = Run::new(CPZ)
+        .args(["-auTv", "s", "d"])
+        .current_dir(&scratch);
+    let outcome = run.output();
+    let mut lines: Vec<_> = outcome
+        .assert_success()
+        .stdout_text()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    lines.sort();
+    assert_eq!(
+        lines,
+        ["'s/emptied' -> 'd/emptied'", "'s/long' -> 'd/long'"]
+    );
+    // Without preserved times, an equal time says nothing.
+    CP.check(["-uTv", "s", "d"], build);
 }
 
 #[test]

@@ -424,12 +424,14 @@ pub enum Replace {
     All,
     /// Replace dests that were modified before their source. If copies get the
     /// [timestamps](crate::Preserve::timestamps) of their sources, timestamps are compared
-    /// with the precision of the dest's filesystem.
+    /// with the precision of the dest's filesystem, and a file with the time of its source but another size is replaced:
+    /// a power cut has taken content.
     Older,
     /// Replace dests that differ from their source in type, size or time of modification. This
     /// continues a run that was interrupted: a copy gets the time of its source when it is complete. So
     /// it needs [timestamps](crate::Preserve::timestamps); without them, nearly all dests differ.
-    /// Timestamps are compared with the precision of the dest's filesystem.
+    /// Timestamps are compared with the precision of the dest's filesystem. A file that was changed before the machine was
+    /// started is also replaced if it has holes in place of content, as after a power cut.
     Changed,
     /// Replace no dest, silently.
     None,

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
+use super::stat::FileTime;
 use rustix::fs::{Mode, stat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
@@ -12,6 +13,7 @@ use rustix::thread::{
     CapabilitySet, SecureComputingMode, UnshareFlags, capabilities, secure_computing_mode,
     unshare_unsafe,
 };
+use rustix::time::{ClockId, clock_gettime};
 
 /// The resources that all threads of this process have used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,6 +59,21 @@ pub(crate) fn usage() -> Usage {
 /// Returns `true` if a sandbox filters the system calls of this thread, or if that is not known.
 pub(super) fn has_seccomp() -> bool {
     secure_computing_mode() != Ok(SecureComputingMode::Disabled)
+}
+
+/// Returns `true` if the kernel has given a file this time since it was started, according to the clock as it is set now.
+///
+/// The clock may have been set since. Then times of files look as if they were before the start, or in the future.
+pub(crate) fn is_since_boot(time: FileTime) -> bool {
+    let nanoseconds = |clock| {
+        let time = clock_gettime(clock);
+        i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec)
+    };
+    let (now, since_boot) = (
+        nanoseconds(ClockId::Realtime),
+        nanoseconds(ClockId::Boottime),
+    );
+    (now - since_boot..=now).contains(&time.nanoseconds_since_start())
 }
 
 pub(crate) fn effective_user() -> u32 {

@@ -253,6 +253,11 @@ pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]
 }
 
+/// Returns the time of the inode's last change.
+pub(crate) fn changed(stat: &Stat) -> FileTime {
+    times(stat)[2]
+}
+
 /// Returns the times of access, of modification and of the last change of the inode.
 pub(crate) fn times(stat: &Stat) -> [FileTime; 3] {
     [

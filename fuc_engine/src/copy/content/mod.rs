@@ -37,7 +37,7 @@ mod read_ahead;
 mod sparse;
 
 pub(super) use range::RangeCopy;
-pub(super) use sparse::{extend, takes_any_order};
+pub(super) use sparse::{extend, is_zero, takes_any_order};
 
 use read_ahead::ReadAhead;
 use sparse::SparseWriter;

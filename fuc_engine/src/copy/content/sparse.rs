@@ -362,7 +362,7 @@ fn next_runs(start: u64, block_bytes: usize, bytes: &[u8]) -> (usize, usize) {
 
 /// Returns `true` if all bytes are zero. Compares the slice with itself, shifted by one byte,
 /// because `memcmp` is fast.
-fn is_zero(bytes: &[u8]) -> bool {
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     match bytes {
         [first, rest @ ..] => *first == 0 && *rest == bytes[..rest.len()],
         [] => true,

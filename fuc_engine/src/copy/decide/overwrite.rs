@@ -16,7 +16,7 @@
 
 use rustix::fs::FileType;
 
-use super::times::{is_complete, is_older};
+use super::times::{has_time_alone, is_complete, is_older};
 use crate::copy::facts::{Facts, Symlinks};
 use crate::copy::options::{CopyOp, Replace};
 use crate::error::Refusal;
@@ -41,6 +41,8 @@ pub(crate) struct Questions<'a> {
     pub(crate) sameness: &'a dyn Fn() -> Sameness,
     /// Does the filesystem of the dest store the source's time of modification as that of the dest?
     pub(crate) time_stands_for_source: &'a dyn Fn() -> bool,
+    /// Has a power cut taken content from a dest that seems to be complete?
+    pub(crate) lost_content: &'a dyn Fn() -> bool,
     /// Do the two links lead to the same path?
     pub(crate) targets_are_equal: &'a dyn Fn() -> bool,
     /// Does the user agree?
@@ -69,14 +71,18 @@ pub(crate) fn overwrite(
         Replace::Older => {
             let copies_times = options.preserve.timestamps;
             let stands_for_source = || copies_times && (questions.time_stands_for_source)();
-            !is_older(dest, source, stands_for_source)
+            let is_emptied = copies_times && has_time_alone(dest, source);
+            !is_emptied && !is_older(dest, source, stands_for_source)
         }
-        Replace::Changed => is_complete(
-            dest,
-            source,
-            questions.time_stands_for_source,
-            questions.targets_are_equal,
-        ),
+        Replace::Changed => {
+            let seems_complete = is_complete(
+                dest,
+                source,
+                questions.time_stands_for_source,
+                questions.targets_are_equal,
+            );
+            seems_complete && !(questions.lost_content)()
+        }
         Replace::All | Replace::None | Replace::NoneAndFail => false,
     };
     if is_up_to_date {
@@ -247,6 +253,7 @@ mod tests {
     const QUESTIONS: Questions<'static> = Questions {
         sameness: &|| Sameness::Distinct,
         time_stands_for_source: &|| false,
+        lost_content: &|| false,
         targets_are_equal: &|| panic!("BUG: asked about files"),
         ask: &|| panic!("BUG: asked without being told to"),
     };
@@ -284,6 +291,46 @@ mod tests {
             };
             let decided = overwrite(&options, DestTreatment::WrittenTo, &new, &old, &questions);
             assert_eq!(decided, decision, "{copies_times} {stands_for_source}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_a_power_cut_has_emptied_is_replaced() {
+        let source = Facts {
+            bytes: 9,
+            ..modified_at(2)
+        };
+        let decide = |replace, copies_times, dest, lost_content: bool| {
+            let mut options = replacing(replace);
+            options.preserve.timestamps = copies_times;
+            let questions = Questions {
+                lost_content: &|| lost_content,
+                ..QUESTIONS
+            };
+            overwrite(
+                &options,
+                DestTreatment::WrittenTo,
+                &source,
+                &dest,
+                &questions,
+            )
+        };
+        let (emptied, newer) = (modified_at(2), modified_at(3));
+        let link = Facts {
+            kind: FileType::Symlink,
+            ..emptied
+        };
+        for (replace, copies_times, dest, lost_content, decision) in [
+            (Replace::Older, true, emptied, false, Overwrite::Proceed),
+            (Replace::Older, false, emptied, false, Overwrite::Adopt),
+            (Replace::Older, true, newer, false, Overwrite::Adopt),
+            (Replace::Older, true, link, false, Overwrite::Adopt),
+            (Replace::Older, true, source, true, Overwrite::Adopt),
+            (Replace::Changed, true, source, false, Overwrite::Adopt),
+            (Replace::Changed, true, source, true, Overwrite::Proceed),
+        ] {
+            let decided = decide(replace, copies_times, dest, lost_content);
+            assert_eq!(decided, decision, "{replace:?} {copies_times} {dest:?}");
         }
     }
 

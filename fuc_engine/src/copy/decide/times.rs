@@ -40,6 +40,12 @@ pub(super) fn is_complete(
         }
 }
 
+/// Returns `true` if a file has the time of its source, but another size: a power cut has taken the end of its content.
+pub(super) fn has_time_alone(dest: &Facts, source: &Facts) -> bool {
+    let are_files = [dest.kind, source.kind] == [FileType::RegularFile; 2];
+    are_files && dest.modified == source.modified && dest.bytes != source.bytes
+}
+
 /// Returns `true` if a dest of another time is a copy nevertheless. A copy has the type and the size of its
 /// source.
 fn is_copy_in_doubt(

@@ -12,6 +12,7 @@ use rustix::io::Errno;
 
 use super::alias::{self, Likeness};
 use super::backup::{self, BackupNumbers};
+use super::power_cut;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
     Clear, ClearRules, Lookups, Making, RemovalEvent, clear, links_at_dest, obstacle,
@@ -61,19 +62,18 @@ pub(crate) fn decide(
         Err(errno) => return Err(entry.dest_stat_failure(errno)),
     };
     let facts = Facts::of(&dest);
+    let at = || At {
+        // In a directory that this run has made, another process has planted a link.
+        symlinks: match links_at_dest(entry.dest_directory_origin()) {
+            Symlinks::Follow => symlinks,
+            Symlinks::NoFollow => Symlinks::NoFollow,
+        },
+        ..entry.dest_at()
+    };
     let questions = Questions {
         sameness: &|| alias::sameness(entry, treatment, source, &facts),
-        time_stands_for_source: &|| {
-            let at = At {
-                // In a directory that this run has made, another process has planted a link.
-                symlinks: match links_at_dest(entry.dest_directory_origin()) {
-                    Symlinks::Follow => symlinks,
-                    Symlinks::NoFollow => Symlinks::NoFollow,
-                },
-                ..entry.dest_at()
-            };
-            time_stands_for(ctx, at, &dest, source.modified)
-        },
+        time_stands_for_source: &|| time_stands_for(ctx, at(), &dest, source.modified),
+        lost_content: &|| power_cut::has_taken_content(entry, at(), &dest),
         targets_are_equal: &|| alias::targets_are_equal(entry),
         ask: &|| ask_to_overwrite(entry, &dest),
     };

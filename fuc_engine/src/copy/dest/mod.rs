@@ -4,6 +4,7 @@
 //! - [`alias`]: finds out whether a dest is the source, or equal to it.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`backup`]: renames dests to backups, and back.
+//! - [`power_cut`]: finds dests whose content a power cut has taken.
 //!
 //! This is what happens to a dest that exists:
 //!
@@ -18,8 +19,8 @@
 //! | is a directory in the way of a mirror | `mirror::make_way` | `mirror` |
 //!
 //! Each write sets the time of modification to the present. So a file that is being written looks newer than its source,
-//! and `cp -u` would keep it after SIGKILL or a power cut. A large dest therefore has no name until it is complete: the
-//! kernel removes it if its process ends.
+//! and `cp -u` would keep it after SIGKILL. A large dest therefore has no name until it is complete: the kernel removes it if its
+//! process ends. A power cut may still leave the name without the content.
 //!
 //! Another machine cannot open a file without a name. A dest that several engines write is created beside its place,
 //! under a hidden name that cannot be guessed. If the engine dies, only this file is left.
@@ -46,6 +47,7 @@ pub(super) mod alias;
 pub(super) mod backup;
 pub(super) mod existing;
 pub(super) mod open;
+mod power_cut;
 
 pub(super) use existing::{clear_dest, decide_to_clear};
 

@@ -148,6 +148,9 @@ const CP: &[Deviation] = &[
     ("`cpz -rb a/. file`, `DIR/..`", |case, _| {
         has_backup(case) && has_dots(case)
     }),
+    ("| `cpz -pu`, and a file has the time of its", |case, _| {
+        case.has_option('u', "update") && preserves(case) && has_two_files_of_one_time(case)
+    }),
     ("| `mkfifo d/f; cpz -r s/. d`", |_, gnu| gnu.status == HUNG),
     ("only the dest has an ACL", |case, _| {
         preserves(case) && case.has_entry(|entry| has_acl(entry) && is_at_dest(case, entry))
@@ -234,6 +237,19 @@ fn has_two_sources_of_one_name(case: &Case) -> bool {
     let mut names: Vec<_> = sources.iter().map(|it| Path::new(it).file_name()).collect();
     names.sort();
     names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+fn has_two_files_of_one_time(case: &Case) -> bool {
+    let is_file = |entry: &&Entry| {
+        matches!(
+            entry.what,
+            What::File(_) | What::Zeros(_) | What::Sparse(..)
+        )
+    };
+    let files = case.entries.iter().filter(is_file);
+    let mut times: Vec<_> = files.map(|entry| entry.attributes.time).collect();
+    times.sort();
+    times.windows(2).any(|pair| pair[0] == pair[1])
 }
 
 fn has_source_in_dest(case: &Case) -> bool {
