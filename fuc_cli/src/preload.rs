@@ -2,7 +2,7 @@
 //! this process, which makes system calls itself. So a package would get the owners of the real files.
 //!
 //! ```text
-//!  a library is preloaded ─┬─ called as rm or cp ─▶ execute the next rm or cp in PATH
+//!  a library is preloaded ─┬─ called as rm or cp ─▶ execute the next rm or cp in an absolute directory of PATH
 //!                          │                           │ there is none
 //!                          └─ called otherwise ────────┴─▶ warn, and go on
 //! ```
@@ -101,20 +101,20 @@ const TRIED: &str = "FUC_TRIED";
 
 /// If a library is preloaded, executes the next program `name` in PATH, or else the system's one, with the same
 /// arguments and environment. Returns if there is neither.
+///
+/// Without this program, a shell would seldom come to the last directories in PATH. So only absolute ones count: any
+/// user may own the working directory.
 pub(crate) fn give_way(name: &str) {
     if active(|name| env::var_os(name)).is_empty() {
         return;
     }
     let path = env::var_os("PATH");
     let directories = path.iter().flat_map(env::split_paths);
+    let directories = directories.filter(|directory| directory.is_absolute());
     let of_system = ["/usr/bin", "/bin"].map(PathBuf::from);
     let mut tried = env::var(TRIED).unwrap_or_default();
     tried.extend(identity(Path::new("/proc/self/exe")));
     for directory in directories.chain(of_system) {
-        let directory = match directory.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => &directory,
-        };
         let program = directory.join(name);
         if let Some(identity) = identity(&program)
             && !tried.contains(&identity)

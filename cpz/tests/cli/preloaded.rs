@@ -40,7 +40,17 @@ fn need(programs: &[&str]) -> Result<(), Skip> {
     }
 }
 
-/// Runs a script under fakeroot in a place, and puts `path` before `PATH`.
+/// Returns a value of `PATH` with these directories of the working directory.
+fn absolute(directories: &str) -> String {
+    let absolute = |directory: &str| match directory.starts_with(['/', '$']) {
+        true => directory.to_owned(),
+        false => format!("$PWD/{directory}"),
+    };
+    let directories: Vec<_> = directories.split(':').map(absolute).collect();
+    directories.join(":")
+}
+
+/// Runs a script under fakeroot in a place, with this `PATH`.
 fn under_fakeroot(place: &Scratch, path: &str, script: &str) -> Run {
     Run::new("fakeroot")
         .args(["sh", "-c", &format!("PATH={path}\n{script}")])
@@ -78,9 +88,8 @@ fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
     for path in [
         "ours:other",
         "other",
-        "$PWD/ours:/none:$PWD/other",
+        "ours:/none:other",
         "ours:bare",
-        "ours::bare",
         "ours:link:hard:other",
         "link:ours:other",
         "hard:link:ours:other",
@@ -92,9 +101,34 @@ fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
         "ours:missing:plain:directory:dangling:fifo:broken:other",
     ] {
         let script = r#"exec cp --help "a b" "" -x"#;
-        let outcome = under_fakeroot(&place, path, script).output();
+        let outcome = under_fakeroot(&place, &absolute(path), script).output();
         outcome.assert_success();
         assert_eq!(outcome.stdout_text(), "[--help][a b][][-x]", "{path}");
+    }
+}
+
+/// The working directory may belong to another user.
+#[test]
+fn no_cp_in_a_relative_directory_of_the_path_is_executed() {
+    or_skip!(need(&["fakeroot"]));
+    let place = place();
+    let tree = Tree::at(place.path());
+    for (path, text) in [
+        ("other/cp", OTHER),
+        ("cp", "#!/bin/sh\necho hostile\n"),
+        ("hostile/cp", "#!/bin/sh\necho hostile\n"),
+    ] {
+        tree.file(path, text).select(path).mode(0o755);
+    }
+    for relative in [".", "", "./hostile", "hostile", "other/../hostile"] {
+        let path = format!("$PWD/ours:{relative}:$PWD/other");
+        let outcome = under_fakeroot(&place, &path, "exec cp a b").output();
+        outcome.assert_success();
+        assert_eq!(outcome.stdout_text(), "[a][b]", "{relative:?}");
+        let path = format!("$PWD/ours:{relative}");
+        let outcome = under_fakeroot(&place, &path, "exec cp --version").output();
+        let shown = outcome.assert_success().stdout_text();
+        assert!(shown.contains("coreutils"), "{relative:?}: {shown}");
     }
 }
 
@@ -160,8 +194,8 @@ fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
         ("exec <&- 2>&-", " 1"),
     ] {
         let script = format!("{setting}\nother/cp expected; cp actual");
-        let path = "ours:other:/usr/bin:/bin";
-        under_fakeroot(&place, path, &script)
+        let path = absolute("ours:other:/usr/bin:/bin");
+        under_fakeroot(&place, &path, &script)
             .output()
             .assert_success();
         let [expected, actual] = ["expected", "actual"].map(|name| {

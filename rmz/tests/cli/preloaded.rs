@@ -20,7 +20,7 @@ fn the_next_rm_in_the_path_is_executed_with_the_same_arguments() {
     Tree::at(scratch.path())
         .file("other/rm", "#!/bin/sh\nprintf '[%s]' \"$@\"\n")
         .mode(0o755);
-    let script = r#"PATH=$(dirname "$0"):other; exec rm --help "a b" """#;
+    let script = r#"PATH=$(dirname "$0"):$PWD/other; exec rm --help "a b" """#;
     let outcome = Run::new("fakeroot")
         .args(["sh", "-c", script])
         .arg(link.path())
