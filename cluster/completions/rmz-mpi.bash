@@ -29,7 +29,7 @@ _rmz__mpi() {
 
     case "${cmd}" in
         rmz__mpi)
-            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --progress --progress= --unlock --threads= --max-rate= --no-config --dry-run --dry-run= --files0-from= --exclude= --exclude-from= --detach --reap --wait --stats --stats= --all-failures "
+            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --progress --progress= --no-recursive --unlock --threads= --max-rate= --no-config --dry-run --dry-run= --files0-from= --exclude= --exclude-from= --detach --reap --wait --stats --stats= --all-failures "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace

@@ -78,6 +78,7 @@ complete -c cpz -l no-cache -d 'drop what was copied from the page cache, and wa
 complete -c cpz -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
 complete -c cpz -l delete -d 'delete from the dest of each directory what the SOURCE does not have; replace other types'
 complete -c cpz -l delete-excluded -d 'same, and delete what is excluded'
+complete -c cpz -l no-recursive -d 'do not copy directories, as cp without -r'
 complete -c cpz -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
 complete -c cpz -l no-config -d 'do not read the options in the file that CPZ_CONFIG names'
 complete -c cpz -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'

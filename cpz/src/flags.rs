@@ -42,6 +42,7 @@ pub enum Id {
     Parents,
     Preserve,
     Recursive,
+    NoRecursive,
     RemoveDestination,
     Resume,
     Atomic,
@@ -325,6 +326,11 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(Id::MaxDelete, "max-delete", "delete at most N entries")
             .required("N", Accepts::Text)
             .not_in_config(),
+        Flag::extension(
+            Id::NoRecursive,
+            "no-recursive",
+            "do not copy directories, as cp without -r",
+        ),
         common::threads_flag(Id::Threads),
         Flag::extension(
             Id::Common(CommonFlag::MaxRate),

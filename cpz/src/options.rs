@@ -243,6 +243,7 @@ pub fn resolve(
                 options.engine.sparse = choose("--sparse", value(), &SPARSE, charset)?;
             }
             Id::Recursive => options.engine.recursive = true,
+            Id::NoRecursive => options.engine.recursive = false,
             Id::Verbose => {
                 options.common.verbosity = options.common.verbosity.max(Verbosity::Verbose);
             }

@@ -29,7 +29,7 @@ _rmz() {
 
     case "${cmd}" in
         rmz)
-            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --progress --progress= --unlock --threads= --max-rate= --no-config --dry-run --dry-run= --files0-from= --exclude= --exclude-from= --detach --reap --wait --stats --stats= "
+            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --progress --progress= --no-recursive --unlock --threads= --max-rate= --no-config --dry-run --dry-run= --files0-from= --exclude= --exclude-from= --detach --reap --wait --stats --stats= "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace

@@ -24,6 +24,7 @@ pub enum Id {
     PromptAlways,
     PromptOnce,
     Recursive,
+    NoRecursive,
     Threads,
     Unlock,
     Verbose,
@@ -110,6 +111,11 @@ pub const TABLE: Table<Id> = Table {
         Flag::help(),
         Flag::version(),
         common::progress_flag(Id::Common(CommonFlag::Progress)),
+        Flag::extension(
+            Id::NoRecursive,
+            "no-recursive",
+            "do not remove directories, as rm without -r",
+        ),
         Flag::extension(
             Id::Unlock,
             "unlock",

@@ -86,6 +86,7 @@ impl Options {
         let common = &self.common;
         let excluded = match self {
             _ if common.list.is_some() => "--files0-from",
+            _ if !self.engine.recursive => "--no-recursive",
             _ if self.engine.execution == Execution::DryRun => "--dry-run",
             _ if common.exclusions != Exclusions::default() => "--exclude or --exclude-from",
             _ if common.stats != Stats::Hidden => "--stats",
@@ -133,6 +134,7 @@ pub fn resolve(
             Id::Directories => options.engine.empty_directories = true,
             Id::OneFileSystem => options.engine.one_file_system = true,
             Id::Recursive => options.engine.recursive = true,
+            Id::NoRecursive => options.engine.recursive = false,
             Id::Verbose => options.common.verbosity = Verbosity::Verbose,
             Id::NoPreserveRoot => options.engine.preserve_root = false,
             Id::PreserveRoot => match value {
@@ -198,7 +200,13 @@ mod tests {
     #[test]
     fn options_that_limit_a_removal_are_refused_with_detach_and_reap() {
         for mode in ["--detach", "--reap"] {
-            for limit in ["-i", "--dry-run", "--exclude=a", "--files0-from=a"] {
+            for limit in [
+                "-i",
+                "--dry-run",
+                "--exclude=a",
+                "--files0-from=a",
+                "--no-recursive",
+            ] {
                 let resolved = resolved(&[limit, mode], Personality::Extended);
                 assert!(resolved.is_err(), "{mode} {limit}");
             }
@@ -223,6 +231,8 @@ mod tests {
         assert!(extended(&[]).engine.recursive);
         assert!(!strict(&["-f"]).engine.recursive);
         assert!(strict(&["-fR"]).engine.recursive);
+        assert!(!extended(&["-r", "--no-recursive"]).engine.recursive);
+        assert!(extended(&["--no-recursive", "-r"]).engine.recursive);
     }
 
     #[test]

@@ -37,6 +37,30 @@ fn a_link_called_cp_says_that_it_omits_a_directory() {
 }
 
 #[test]
+fn cpz_omits_directories_if_told_to() {
+    for (args, is_copied) in [
+        (&["--no-recursive"][..], false),
+        (&["-a", "--no-recursive"], false),
+        (&["--no-recursive", "-r"], true),
+        (&["--no-recursive", "-a"], true),
+    ] {
+        let scratch = Scratch::new();
+        small(&Tree::at(scratch.path()));
+        let run = Run::new(CPZ).args(args).args(["d", "f", "into"]);
+        let outcome = run.current_dir(&scratch).output();
+        let lines = normal_lines(&outcome.stderr, CPZ.as_ref());
+        let (status, expected): (_, &[_]) = match is_copied {
+            true => (0, &[]),
+            false => (1, &["CMD: -r not specified; omitting directory 'd'"]),
+        };
+        assert_eq!(outcome.status, Status::Exit(status), "{args:?}");
+        assert_eq!(lines, expected, "{args:?}");
+        let copy = |name| scratch.path().join("into").join(name).exists();
+        assert_eq!([copy("f"), copy("d")], [true, is_copied], "{args:?}");
+    }
+}
+
+#[test]
 fn a_link_called_cp_is_recursive_if_told_to() {
     CP.check_strict(["-r", "d", "new"], small);
     CP.check_strict(["-R", "d", "l", "into"], small);
@@ -54,6 +78,7 @@ fn a_link_called_cp_copies_files() {
 #[test]
 fn a_link_called_cp_knows_no_extension() {
     CP.check_strict(["--threads=2", "f", "new"], small);
+    CP.check_strict(["--no-recursive", "f", "new"], small);
 }
 
 #[test]

@@ -205,6 +205,43 @@ fn prompts_about_a_list_in_a_file_are_answered_on_stdin() {
     assert_eq!(left_in(&scratch), ["c", "list"]);
 }
 
+/// Another user may exchange a file that `find` has found for a directory.
+#[test]
+fn a_tree_that_has_taken_the_place_of_a_file_in_a_list_stays() {
+    let args = ["--no-recursive", "--files0-from=-"];
+    for args in [&args[..], &["-r", args[0], args[1]]] {
+        let scratch = tree();
+        let message = "rmz: cannot remove 'd': Is a directory\n";
+        assert_ended(&run(&scratch, args, "a\0d\0b\0"), 1, message);
+        assert_eq!(left_in(&scratch), ["c", "d"]);
+        assert!(scratch.path().join("d/f").exists());
+    }
+    let scratch = tree();
+    let recursive = ["--no-recursive", "-r", "--files0-from=-"];
+    assert_ended(&run(&scratch, &recursive, "d\0"), 0, "");
+    assert_eq!(left_in(&scratch), ["a", "b", "c"]);
+}
+
+#[test]
+fn without_recursion_only_empty_directories_are_removed_and_only_if_asked_for() {
+    let scratch = tree();
+    Tree::at(scratch.path()).dir("e");
+    let outcome = run(&scratch, &["--no-recursive", "d", "e", "a"], "");
+    let message = "rmz: cannot remove 'd': Is a directory\n\
+                   rmz: cannot remove 'e': Is a directory\n";
+    assert_ended(&outcome, 1, message);
+    let outcome = run(&scratch, &["--no-recursive", "-d", "d", "e"], "");
+    assert_ended(&outcome, 1, "rmz: cannot remove 'd': Directory not empty\n");
+    assert_eq!(left_in(&scratch), ["b", "c", "d"]);
+}
+
+#[test]
+fn a_link_called_rm_does_not_know_the_option_for_files_only() {
+    RM.strict().args(["--no-recursive", "a"]).check(|tree| {
+        tree.file("a", "");
+    });
+}
+
 /// `d` is a part of the name of a file in that directory.
 #[test]
 fn a_part_of_a_name_is_not_removed_after_a_signal() {
