@@ -119,9 +119,8 @@ pub const TABLE: Table<Id> = Table {
         Flag::extension(
             Id::Unlock,
             "unlock",
-            "remove what only permissions of your own protect:\n\
-             modes of directories, chattr's i and a, btrfs\n\
-             subvolumes that are read-only",
+            "remove what is in directories of yours that are\n\
+             read-only, by 'chmod u+rwx' of these",
         ),
         common::threads_flag(Id::Threads),
         Flag::extension(

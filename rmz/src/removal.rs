@@ -80,7 +80,8 @@ fn remove(
     options.engine.ask = ask(&options);
     let Options { common, engine, .. } = options;
     let execution = engine.execution;
-    let gives_hints = common.personality == Personality::Extended && !engine.unlock;
+    let gives_hints = common.personality == Personality::Extended;
+    let unlocks = engine.unlock;
     let cancel = sys::cancel_on_signals();
     let limiter = common.max_rate.map(|rate| Limiter::new(rate, &cancel));
     let mut removal = engine.cancelled_by(cancel);
@@ -91,7 +92,7 @@ fn remove(
         removal = removal.filtered_by(filter);
     }
     let advise = |cause| {
-        if let Some(hint) = hint(cause).filter(|_| gives_hints) {
+        if gives_hints && let Some(hint) = hint(cause, unlocks) {
             console.advise(hint.into());
         }
     };
@@ -145,16 +146,18 @@ fn taken_name(
 }
 
 /// Returns what a user may do about a failure.
-fn hint(cause: Cause) -> Option<&'static str> {
+fn hint(cause: Cause, unlocks: bool) -> Option<&'static str> {
     let Cause::Failed(_, raw) = cause else {
         return None;
     };
     Some(match Errno::from_raw_os_error(raw) {
-        Errno::ACCESS => {
+        Errno::ACCESS if !unlocks => {
             "hint: rmz --unlock removes what is in write-protected directories of yours"
         }
-        Errno::PERM => "hint: rmz --unlock, run by root, removes immutable files",
-        Errno::ROFS => "hint: rmz --unlock removes read-only btrfs snapshots",
+        Errno::PERM => "hint: 'chattr -R -i -a FILE', run by root, makes immutable files removable",
+        Errno::ROFS => {
+            "hint: 'btrfs property set SUBVOLUME ro false' makes a read-only snapshot writable"
+        }
         Errno::BUSY => "hint: what is mounted or in use stays until it is unmounted",
         _ => return None,
     })

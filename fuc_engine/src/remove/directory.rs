@@ -10,7 +10,7 @@ use super::context::{RemoveContext, needs_room};
 use super::guards;
 use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
 use super::prompt::Prompt;
-use super::unlock::{self, Unlocked};
+use super::unlock;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::report::Counted;
@@ -79,7 +79,7 @@ impl Entering<'_> {
         if !stays && self.purpose != Purpose::ProcessEntries {
             return self.remove_unopened(errno);
         }
-        match unlock::open(context, place, errno) {
+        match unlock::open(context, name, errno) {
             Some(dir) => self.enter_open(dir),
             None if stays => left(context, name, errno),
             None => leave_unread(context, name, errno),
@@ -91,10 +91,7 @@ impl Entering<'_> {
     fn enter_open(self, dir: Fd) -> Entered {
         match self.decide(dir.as_fd()) {
             Ok(consent) => Entered::Open(dir, consent),
-            Err(entered) => {
-                Unlocked::restore_open(self.context, dir);
-                entered
-            }
+            Err(entered) => entered,
         }
     }
 
@@ -183,7 +180,7 @@ impl Entering<'_> {
             Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
             Err(errno) => {
                 let reason = reason_to_stay(unread, errno);
-                match unlock::open(context, place, reason) {
+                match unlock::open(context, name, reason) {
                     Some(dir) => self.enter_open(dir),
                     None => left(context, name, reason),
                 }

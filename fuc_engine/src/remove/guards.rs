@@ -55,12 +55,7 @@ pub(super) fn check_unopened(context: &RemoveContext<'_>, name: Name<'_>) -> Res
     if !context.options.preserve_mount_points && !context.unlocks {
         return Ok(());
     }
-    let opened = context.at(name, |dir, name| {
-        context
-            .descriptors
-            .making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
-    });
-    match opened {
+    match context.open_path(name) {
         Ok(dir) => check_operand(context, dir.as_fd()),
         // Nothing is mounted on a name that is not a directory.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),

@@ -25,8 +25,7 @@
 //! | `asking` | looking at what a question depends on, asking the user and applying the answer |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
 //! | `context` | options, operands and open directories; paths, errors and events |
-//! | `unlock` | removing names that the user's own permissions protect |
-//! | `lock` | what protected a file or directory before |
+//! | `unlock` | changing the modes of directories that prevent a removal |
 //! | `remover` | removes names, or checks in a dry run that they could be removed |
 //! | `node` | the state of a directory in flight; a name to remove, and the directory that it is in |
 
@@ -34,7 +33,6 @@ mod asking;
 mod context;
 mod directory;
 mod guards;
-mod lock;
 mod node;
 mod op;
 mod operand;

@@ -77,11 +77,11 @@ pub struct RemoveOp<'a> {
     /// With [`Ask::Always`], or if only one thread is allowed, the questions come in the order
     /// in which directories are listed. Otherwise several threads may ask at the same time.
     pub ask: Ask,
-    /// Removes what only permissions of the user's own making protect: the mode of a directory that the user owns, the
-    /// attributes immutable and append-only, or a read-only btrfs subvolume.
+    /// Gives the user all permissions (`u+rwx`) on a directory of the user, if they are the reason why it cannot be
+    /// listed, or why a name in it cannot be removed.
     ///
-    /// They are changed only after a removal has failed, and only at an operand and below it. What stays gets them back,
-    /// and so do other hard links of a removed file. A dry run changes nothing, so it reports these failures.
+    /// They are changed only after a call has failed, and only at an operand and below it. Directories that stay keep
+    /// them. A dry run changes nothing, so it reports these failures.
     pub unlock: bool,
     /// Limits the number of threads, which includes the caller's.
     ///

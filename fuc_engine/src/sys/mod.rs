@@ -26,7 +26,6 @@
 //! | `xattr` | the calls on extended attributes, in all their forms |
 //! | `acl` | ACLs as bytes |
 //! | `interrupted` | repeats calls that a signal has interrupted |
-//! | `protection` | attributes and subvolumes that prevent a removal |
 //! | `raw` | system calls by number |
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `groups` | the allocation groups of XFS |
@@ -52,7 +51,6 @@ mod path_fd;
 mod path_only;
 mod process;
 mod processor;
-mod protection;
 mod raw;
 mod slot;
 mod stat;
@@ -78,7 +76,6 @@ pub(crate) use path_fd::{InodeError, PathFd};
 pub(crate) use path_only::PathOnly;
 pub(crate) use process::*;
 pub(crate) use processor::StarterProcessor;
-pub(crate) use protection::*;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
 pub use table::PrivateTables;

@@ -155,6 +155,7 @@ fn fill<V: Visitor>(
         Err(Errno::NOENT) if !V::Dir::SIDES.contains(&Side::Dest) || was_removed(node, visitor) => {
             Ok(false)
         }
+        Err(errno) if visitor.may_list(node, errno) => buffer.fill(dir),
         filled => filled,
     }
 }

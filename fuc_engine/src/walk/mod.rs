@@ -115,6 +115,12 @@ pub(crate) trait Visitor: Sharer {
     /// Notes that entries of `node` are not visited, or what another engine has done below it.
     fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
 
+    /// Removes the reason why `node` cannot be listed, which failed with `errno`. Returns `true` if another attempt may
+    /// succeed. Some servers check when a directory is listed what others check when it is opened.
+    fn may_list(&self, _node: &NodeOf<Self>, _errno: Errno) -> bool {
+        false
+    }
+
     /// Reports that the listing of `node` broke off.
     fn not_listed(&self, _node: &NodeOf<Self>, _errno: Errno) {}
 

@@ -134,7 +134,7 @@ fn a_terminal_shows_a_hint_once() {
     let shown = or_skip!(run.at_terminal()).output().stdout_text();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 3, "{shown}");
-    let hint = "rmz: hint: rmz --unlock, run by root, removes immutable files";
+    let hint = "rmz: hint: 'chattr -R -i -a FILE', run by root, makes immutable files removable";
     assert_eq!(lines[2], hint);
     assert_eq!(run.output().stderr_text().lines().count(), 2);
     chattr("-i");

@@ -1,16 +1,15 @@
-//! Names that only permissions of the user's own making protect are removed with `--unlock`, and nothing else changes.
+//! With `--unlock`, directories of the user get `u+rwx` if that helps to remove them, and nothing else changes.
 
 use std::{
     fs,
     os::unix::fs::{MetadataExt, symlink},
     path::Path,
-    process::Command,
 };
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount, NOBODY, Skip, has_program, is_root},
-    run::{Outcome, Run, Status, Stream},
+    probe::{Fs, LoopMount, NOBODY, Skip, is_root},
+    run::{Run, Status, Stream},
     skip,
     tree::{Scratch, Tree},
 };
@@ -64,9 +63,9 @@ fn directories_of_any_mode_are_removed() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_locked_again() {
+fn what_cannot_be_removed_keeps_the_permissions_that_it_got() {
     needs_root!();
-    for locked in [0o000, 0o1555] {
+    for (locked, left) in [(0o000, 0o700), (0o1555, 0o1755)] {
         let scratch = theirs(0o755);
         let tree = Tree::at(scratch.path());
         tree.file("d/odd/foreign/f", "");
@@ -77,10 +76,45 @@ fn what_cannot_be_removed_is_locked_again() {
         let expected = "rmz: cannot remove 'd/odd/foreign/f': Permission denied\n";
         assert_eq!(outcome.stderr_text(), expected);
         let odd = scratch.path().join("d/odd");
-        assert_eq!(mode(&odd), locked);
+        assert_eq!(mode(&odd), left);
+        assert_eq!(mode(&odd.join("foreign")), 0o755);
         let names: Vec<_> = fs::read_dir(odd).unwrap().collect();
         assert_eq!(names.len(), 1, "{names:?}");
     }
+}
+
+/// As on MooseFS, which checks permissions when a directory is listed, and not when it is opened.
+#[test]
+fn a_directory_whose_listing_is_refused_is_removed() {
+    needs_root!();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    // The calls are those for `d` and for `d/odd`, which are also read to their ends.
+    for when in ["1", "2", "3", "4"] {
+        let scratch = theirs(0o700);
+        let odd = if when < "3" { "d" } else { "d/odd" };
+        Tree::at(scratch.path()).select(odd).mode(0o400);
+        let inject = format!("inject=getdents64:error=EACCES:when={when}");
+        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, RMZ]);
+        let run = run.args(["--unlock", "--threads=1", "d"]);
+        let outcome = run.current_dir(&scratch).uid(NOBODY).output();
+        outcome.assert_success();
+        assert!(!scratch.path().join("d").exists(), "{when}");
+    }
+}
+
+#[test]
+fn a_directory_that_may_not_be_listed_even_then_is_reported() {
+    needs_root!();
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    let scratch = theirs(0o500);
+    let inject = "inject=getdents64:error=EACCES:when=3+";
+    let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", inject, RMZ]);
+    let run = run.args(["--unlock", "--threads=1", "d"]);
+    let outcome = run.current_dir(&scratch).uid(NOBODY).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let expected = "rmz: cannot remove 'd/odd': Permission denied\n";
+    assert_eq!(outcome.stderr_text(), expected);
+    assert_eq!(mode(&scratch.path().join("d/odd")), 0o700);
 }
 
 #[test]
@@ -107,7 +141,7 @@ fn the_user_is_asked_before_a_directory_is_unlocked() {
     assert_eq!(stderr, expected);
     let left = unlock(&scratch, &["-i", "d"]).stdin("y\ny\nn\n").output();
     assert_eq!(left.status, Status::Exit(0));
-    assert_eq!(mode(&scratch.path().join("d/odd")), 0o000);
+    assert!(scratch.path().join("d/odd/file").exists());
     let removed = unlock(&scratch, &["-i", "d"]).stdin("y\n".repeat(9));
     assert_eq!(removed.output().status, Status::Exit(0));
     assert!(!scratch.path().join("d").exists());
@@ -150,72 +184,20 @@ fn nothing_is_paid_if_nothing_fails() {
     assert_eq!(or_skip!(calls(&["--threads=1", "--unlock"])), plain);
 }
 
-/// Runs a shell command in a directory, which must succeed. Returns what it prints.
-fn sh(dir: impl AsRef<Path>, script: &str) -> String {
-    let mut shell = Command::new("sh");
-    let output = shell.args(["-ec", script]).current_dir(dir).output();
-    let output = output.unwrap();
-    assert!(output.status.success(), "{script}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 #[test]
-fn attributes_are_taken_away_and_given_back() {
+fn attributes_of_files_stay_and_what_they_protect_is_reported() {
     let ext4 = or_skip!(LoopMount::new(Fs::Ext4, 8));
-    let tree = Tree::at(ext4.path());
-    tree.file("d/f", "")
-        .file("d/i/f", "")
-        .file("d/a/f", "")
-        .dir("d/empty")
-        .dir("d/kept/mount")
-        .file("d/kept/f", "")
-        .symlink("d/a/link", "../../other")
-        .hardlink("d/f", "d/g")
-        .hardlink("d/f", "other")
-        .file("operand", "")
-        .file("above/f", "");
-    sh(&ext4, "chattr +i d/f d/i d/empty d/kept operand above");
-    sh(&ext4, "chattr +a d/a/f d/a; chattr +i d");
-    let outcome = Run::new("unshare")
-        .args(["-m", "sh", "-c"])
-        .arg("mount -t tmpfs none d/kept/mount && exec \"$@\"")
-        .args(["sh", RMZ, "--unlock", "d", "operand", "above/f"])
-        .current_dir(&ext4)
-        .output();
-    let expected = "rmz: cannot remove 'd/kept/mount': Device or resource busy\n\
-                    rmz: cannot remove 'above/f': Operation not permitted\n";
-    assert_eq!(outcome.stderr_text(), expected);
-    let left = sh(&ext4, "find . -mindepth 1 | sort | tr '\\n' ' '");
-    assert_eq!(
-        left,
-        "./above ./above/f ./d ./d/kept ./d/kept/mount ./other "
-    );
-    for name in ["above", "d", "d/kept", "other"] {
-        let attributes = sh(&ext4, &format!("lsattr -d {name}"));
-        assert!(attributes.starts_with("----i"), "{attributes}");
-    }
-    sh(&ext4, "chattr -i above d d/kept other");
-}
-
-#[test]
-fn read_only_subvolumes_are_removed_and_their_parts_are_not() {
-    if !has_program("btrfs") {
-        skip!("there is no btrfs");
-    }
-    let btrfs = or_skip!(LoopMount::new(Fs::Btrfs, 0));
-    let script = "
-        btrfs subvolume create s && mkdir -p s/a/b && : >s/a/b/f && mkdir t
-        for name in one two t/three; do btrfs subvolume snapshot -r s $name; done";
-    sh(&btrfs, script);
-    let run = |args: &[&str]| Run::new(RMZ).args(args).current_dir(&btrfs).output();
-    let refused = |outcome: Outcome, path: &str| {
-        let expected = format!("rmz: cannot remove '{path}': Read-only file system\n");
-        assert_eq!(outcome.stderr_text(), expected);
+    Tree::at(ext4.path()).file("d/f", "").file("d/i", "");
+    let chattr = |attribute| {
+        let run = Run::new("chattr").args([attribute, "d/i"]);
+        run.current_dir(&ext4).output().assert_success();
     };
-    refused(run(&["one"]), "one/a/b/f");
-    refused(run(&["--unlock", "two/a"]), "two/a/b/f");
-    let is_read_only = sh(&btrfs, "btrfs property get two ro");
-    assert_eq!(is_read_only, "ro=true\n");
-    run(&["--unlock", "one", "t"]).assert_success();
-    assert!(!btrfs.path().join("one").exists() && !btrfs.path().join("t").exists());
+    chattr("+i");
+    let run = Run::new(RMZ).args(["--unlock", "d"]).current_dir(&ext4);
+    let outcome = run.output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let expected = "rmz: cannot remove 'd/i': Operation not permitted\n";
+    assert_eq!(outcome.stderr_text(), expected);
+    chattr("-i");
+    run.output().assert_success();
 }

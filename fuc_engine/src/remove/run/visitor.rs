@@ -20,8 +20,7 @@ use crate::remove::node::{
     RemovePlace, SHRUNK, STAYS, State,
 };
 use crate::remove::operand::begin_operand;
-use crate::remove::room;
-use crate::remove::unlock::Unlocked;
+use crate::remove::{room, unlock};
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Fd, Listed};
@@ -102,6 +101,10 @@ impl Visitor for Removal<'_> {
         node.state.mark(kept | left_alone | shrunk);
     }
 
+    fn may_list(&self, node: &RemoveNode, errno: Errno) -> bool {
+        unlock::unlock(&self.context, node, errno)
+    }
+
     fn not_listed(&self, node: &RemoveNode, errno: Errno) {
         let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
             return;
@@ -114,10 +117,7 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
-        let unlocked = Unlocked::finished(&self.context, node);
-        let lock_again = || unlocked.iter().for_each(Unlocked::restore);
         if state.has(BORROWED) {
-            lock_again();
             let finished = Finished {
                 kept: state.has(INCOMPLETE),
                 left_alone: state.has(LEFT_ALONE),
@@ -127,14 +127,9 @@ impl Visitor for Removal<'_> {
         }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(&node.place) || is_operand && state.has(STAYS) {
-            lock_again();
             return self.finish_staying(node, worker);
         }
-        let emptied = directory::remove_emptied(&self.context, node);
-        if emptied != Ok(true) {
-            lock_again();
-        }
-        match emptied {
+        match directory::remove_emptied(&self.context, node) {
             Ok(true) => Self::count(Counted::Directory, worker),
             Ok(false) => {
                 if let Some(parent) = &node.place.parent
