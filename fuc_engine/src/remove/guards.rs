@@ -94,7 +94,7 @@ fn is_root(context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool,
 }
 
 /// Returns `true` if `dir` is on another filesystem than its parent, or reached through another mount.
-fn is_mount_point(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+pub(super) fn is_mount_point(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
     let parent = Mount::of(dir, c"..");
     let itself = Mount::of(dir, c"");
     Ok(!parent?.is_same(itself?))

@@ -6,7 +6,7 @@
 //! ```text
 //!              run                   implements the walk's visitor; removes listed files
 //!       ┌───────┬─┴──────────┐
-//!    operand   room      directory     remove, and return what became of a name
+//!    operand  waiting    directory     remove, and return what became of a name
 //!       └───────┴─┬──────────┤
 //!              asking      guards      look and ask the user; protect directories
 //!                 │
@@ -20,7 +20,7 @@
 //! | `run` | one run: the walk's visitor, which knows all the others |
 //! | `operand` | removing an operand, or handing it over to be entered |
 //! | `directory` | entering a directory, and removing it when it is empty |
-//! | `room` | names that wait because the filesystem is full |
+//! | `waiting` | names that are tried again at the end, because the reason to fail may pass |
 //! | `guards` | directories that the options protect: `/`, mount points, other filesystems |
 //! | `asking` | looking at what a question depends on, asking the user and applying the answer |
 //! | `prompt` | whether the user is asked, and what: pure decisions |
@@ -39,9 +39,9 @@ mod operand;
 mod options;
 mod prompt;
 mod remover;
-mod room;
 mod run;
 mod unlock;
+mod waiting;
 
 pub use op::{remove_contents, remove_tree};
 pub use options::{Ask, RemoveOp};

@@ -67,7 +67,8 @@ impl RemoveOp<'_> {
     /// else is removed.
     ///
     /// A removal that fails because the filesystem is full is tried again when the others are done, until none
-    /// succeeds for about two seconds. If more than 65,536 names have failed so, the others are reported at once.
+    /// succeeds for about two seconds, and so is that of an emptied directory which a server calls not empty or busy. If
+    /// more than 65,536 names have failed so, the others are reported at once.
     ///
     /// It is not a failure if the observer declines. If it declines that a directory is
     /// entered, the ancestors of the directory stay and are not reported. If it declines

@@ -20,8 +20,8 @@ use super::node::{
 };
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
-use super::room::{Waiting, WaitingList};
 use super::unlock;
+use super::waiting::{Waiting, WaitingList};
 use crate::node::{Node, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
@@ -39,7 +39,7 @@ const MOST_PASSES: u8 = 8;
 pub(super) enum RemoveTask {
     /// Begin operands, in order.
     Operands(Range<u32>),
-    /// Try again to remove names that wait for room.
+    /// Try again to remove names that wait.
     Waiting(Vec<Waiting>),
 }
 

@@ -20,7 +20,7 @@ use crate::remove::node::{
     RemovePlace, SHRUNK, STAYS, State,
 };
 use crate::remove::operand::begin_operand;
-use crate::remove::{room, unlock};
+use crate::remove::{unlock, waiting};
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Fd, Listed};
@@ -146,7 +146,7 @@ impl Visitor for Removal<'_> {
                 worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
             }
-            Err(errno) if needs_room(errno) => {
+            Err(errno) if needs_room(errno) || waiting::may_pass(&self.context, node, errno) => {
                 let waits =
                     self.waiting
                         .add(&self.context, place_again(node), FileType::Directory, errno);
@@ -165,8 +165,8 @@ impl Visitor for Removal<'_> {
     fn run_own(&self, task: RemoveTask, worker: &mut Walker<'_, '_, Self>) {
         let operands = match task {
             RemoveTask::Operands(operands) => operands,
-            RemoveTask::Waiting(waiting) => {
-                return room::retry(&self.context, waiting, |place, entered| {
+            RemoveTask::Waiting(names) => {
+                return waiting::retry(&self.context, names, |place, entered| {
                     if let Entered::Removed(counted) = entered {
                         Self::count(counted, worker);
                     }

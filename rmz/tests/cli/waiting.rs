@@ -1,10 +1,10 @@
-//! Filesystems on which a removal needs room, and so may fail until others are done.
+//! Filesystems on which a removal may fail for a moment: until others have made room, or until a server has seen them.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{Errno, FileType, Fs, FuseMount, Habits, LoopMount, Removal},
+    probe::{Errno, FileType, Fs, FuseMount, Habits, LoopMount, Removal, Skip},
     run::{Outcome, Run, Status},
     tree::{Scratch, Tree},
 };
@@ -183,4 +183,79 @@ fn an_empty_subvolume_waits_for_room() {
         assert_eq!(outcome.status, Status::Exit(0), "{when}: {outcome}");
         assert!(!mount.path().join("d").exists());
     }
+}
+
+/// Makes a tree on a filesystem on which directories cannot be removed until this time has passed since a removal.
+fn seen_later(error: Errno, pause: Duration) -> Result<FuseMount, Skip> {
+    let mount = FuseMount::with(Habits {
+        removal: Removal::Settling(error, pause),
+        ..Habits::default()
+    })?;
+    for number in 0..3 {
+        let tree = Tree::at(mount.stored());
+        tree.file(format!("t/{number}/sub/f"), "")
+            .file(format!("t/{number}/f"), "");
+    }
+    Ok(mount)
+}
+
+#[test]
+fn directories_are_removed_although_a_server_sees_the_last_removal_later() {
+    for error in [Errno::NOTEMPTY, Errno::BUSY, Errno::EXIST] {
+        for threads in ["--threads=1", "--threads=4"] {
+            let mount = or_skip!(seen_later(error, Duration::from_millis(30)));
+            let run = Run::new(RMZ).args(["-v", threads, "t"]);
+            let outcome = run.current_dir(mount.path()).output();
+            outcome.assert_success();
+            assert_eq!(outcome.stderr_text(), "", "{error:?}");
+            assert_eq!(outcome.stdout_text().lines().count(), 13, "{outcome}");
+            assert!(!mount.stored().join("t").exists());
+        }
+    }
+}
+
+#[test]
+fn directories_that_are_never_empty_on_a_server_are_reported_at_the_end() {
+    for (error, text) in [
+        (Errno::NOTEMPTY, "Directory not empty"),
+        (Errno::BUSY, "Device or resource busy"),
+    ] {
+        let mount = or_skip!(seen_later(error, Duration::from_secs(3600)));
+        let outcome = Run::new(RMZ).arg("t").current_dir(mount.path()).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let stderr = outcome.stderr_text();
+        let mut lines: Vec<&str> = stderr.lines().collect();
+        lines.sort_unstable();
+        let expected =
+            [0, 1, 2].map(|number| format!("rmz: cannot remove 't/{number}/sub': {text}"));
+        assert_eq!(lines, expected);
+        for number in 0..3 {
+            assert!(!mount.stored().join(format!("t/{number}/f")).exists());
+        }
+    }
+}
+
+/// Counts the attempts to remove a directory that is busy, `d/busy`, after `prepare` has filled it.
+fn attempts(dir: &std::path::Path, prepare: &str) -> usize {
+    let script = format!(
+        "{prepare} && : >d/busy/f && strace -f -o trace -e trace=unlinkat,unlink,rmdir {RMZ} d"
+    );
+    let run = Run::new("unshare").args(["-m", "sh", "-c", &script]);
+    let outcome = run.current_dir(dir).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let stderr = outcome.stderr_text();
+    assert!(stderr.ends_with("cannot remove 'd/busy': Device or resource busy\n"));
+    let trace = std::fs::read_to_string(dir.join("trace")).unwrap();
+    let is_attempt = |line: &&str| line.contains("\"busy\"");
+    trace.lines().filter(is_attempt).count()
+}
+
+#[test]
+fn a_mount_point_is_tried_once() {
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    let mount = or_skip!(FuseMount::with(Habits::default()));
+    Tree::at(mount.stored()).dir("d/busy");
+    assert_eq!(attempts(mount.path(), "mount -t tmpfs none d/busy"), 1);
+    let bound = "mkdir of && mount --bind of d/busy";
+    assert_eq!(attempts(mount.path(), bound), 1);
 }

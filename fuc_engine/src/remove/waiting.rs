@@ -1,15 +1,19 @@
-//! Names that could not be removed because the filesystem is full.
+//! Names whose removal is tried again at the end, because the reason of the failure may pass by then.
 //!
-//! A filesystem that never writes in place needs room for each removal, and gets it when others are done. So a name
-//! that fails with ENOSPC or EDQUOT is not reported. It waits as a user of its directory, until the operands are done.
-//! Then the names are tried in rounds:
+//! | error | of | why it may pass |
+//! |---|---|---|
+//! | ENOSPC, EDQUOT | any name | a filesystem that never writes in place needs room for a removal, and gets it from others |
+//! | ENOTEMPTY, EBUSY | a directory that this run has emptied, unless it is a native filesystem or a mount point | the last removal in it is seen later |
+//!
+//! Such a failure is not reported. The name waits as a user of its directory, until the operands are done. Then the names
+//! are tried in rounds:
 //!
 //! ```text
 //!                        another error: reported
 //!                                ▲
 //!   failed ──▶ waiting ──▶ tried again ──▶ gone: its directory may be finished, and may wait itself
 //!                 ▲              │
-//!                 └── no room ───┘ pauses after a round without a success
+//!                 └─ fails again ┘ pauses after a round without a success
 //! ```
 //!
 //! It ends: each success takes a name away. After about two seconds of pauses without a success, the names that still
@@ -18,6 +22,7 @@
 //! Two kinds of names never wait, and are reported at once: those in a run that several engines share, and those for
 //! which the list has no place.
 
+use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::time::Duration;
 use std::{iter, thread};
@@ -27,13 +32,15 @@ use rustix::io::Errno;
 
 use super::context::RemoveContext;
 use super::directory::{self, Entered};
-use super::node::{KEPT, Name, RemovePlace};
+use super::guards;
+use super::node::{DECLINED, KEPT, Name, RemoveNode, RemovePlace, SHRUNK};
 use crate::sync::lock;
+use crate::sys::Storage;
 
 /// At most this number of names wait, which take about 4 MB. Others are reported at once.
 const MOST_WAITING: usize = 1 << 16;
 
-/// Long enough for other processes to run, and short beside the time in which a filesystem makes room.
+/// Long enough for other processes to run, and short beside the time in which a filesystem makes room or a server catches up.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Each pause takes twice as long as the one before, up to this. A cancelled run ends after it, and for the user a
@@ -44,7 +51,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// not more of them.
 const PAUSES: usize = 26;
 
-/// A name that waits for room.
+/// A name that waits.
 pub(super) struct Waiting {
     /// The place of the name, which is a user of its directory.
     place: RemovePlace,
@@ -54,7 +61,7 @@ pub(super) struct Waiting {
     errno: Errno,
 }
 
-/// The names of a run that wait for room.
+/// The names of a run that wait.
 pub(super) struct WaitingList {
     names: Mutex<Vec<Waiting>>,
     is_closed: bool,
@@ -95,6 +102,23 @@ impl WaitingList {
         let names = std::mem::take(&mut *lock(&self.names));
         (!names.is_empty()).then_some(names)
     }
+}
+
+/// Returns `true` if the directory of `node`, under which nothing is left to do, may be refused only for a moment.
+#[cold]
+pub(super) fn may_pass(context: &RemoveContext<'_>, node: &RemoveNode, errno: Errno) -> bool {
+    let state = &node.state;
+    let was_emptied = (state.pass > 0 || state.has(SHRUNK)) && !state.has(DECLINED);
+    let is_seen_later = || -> Result<bool, Errno> {
+        let dir = context.open_path(Name::of(&node.place))?;
+        Ok(Storage::of(dir.as_fd()) != Storage::Native && !guards::is_mount_point(dir.as_fd())?)
+    };
+    is_not_empty(errno) && was_emptied && is_seen_later() == Ok(true)
+}
+
+/// Returns `true` if a filesystem may give this reason for a directory of which the last entry went a moment ago.
+fn is_not_empty(errno: Errno) -> bool {
+    matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY)
 }
 
 /// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
@@ -140,6 +164,9 @@ fn try_again(
     }
     match directory::try_remove(context, name, waiting.kind) {
         Ok(Entered::NoRoom(_, errno)) => return Some(Waiting { errno, ..waiting }),
+        Err(errno) if is_not_empty(waiting.errno) && is_not_empty(errno) => {
+            return Some(Waiting { errno, ..waiting });
+        }
         Ok(removed) => done(waiting.place, removed),
         // Another operand leads to the same name.
         Err(Errno::NOENT) => done(waiting.place, Entered::Left),
