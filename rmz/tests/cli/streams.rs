@@ -10,7 +10,7 @@ use std::{
 use testkit::{
     or_skip,
     probe::gnu,
-    run::normal_lines,
+    run::{Run, Status, normal_lines},
     tree::{Scratch, Tree, wide},
 };
 
@@ -165,4 +165,25 @@ fn reports_a_stdout_that_cannot_be_written_to() {
     let parity = RM.parity().in_script(r#"exec "$@" 1</dev/null"#);
     parity.clone().args(["-v", "d"]).check(build);
     parity.args(["d"]).check(build);
+}
+
+/// Before `main`, Rust's runtime looks at the streams, and would abort.
+#[test]
+fn a_filter_of_system_calls_that_refuses_to_look_at_the_streams_does_no_harm() {
+    or_skip!(Run::new(RMZ).arg("-f").calls());
+    for refused in ["poll,ppoll", "fcntl"] {
+        for error in ["EPERM", "EACCES", "ENOSYS"] {
+            let scratch = Scratch::new();
+            Tree::at(scratch.path()).file("d/f", "");
+            let inject = format!("inject={refused}:error={error}");
+            let outcome = Run::new("strace")
+                .args(["-f", "-o", "/dev/null", "-e", &inject, RMZ, "none", "d"])
+                .current_dir(&scratch)
+                .output();
+            assert_eq!(outcome.status, Status::Exit(1), "{refused} {error}");
+            let expected = "rmz: cannot remove 'none': No such file or directory\n";
+            assert_eq!(outcome.stderr_text().replace(RMZ, "rmz"), expected);
+            assert!(!scratch.path().join("d").exists(), "{refused} {error}");
+        }
+    }
 }
