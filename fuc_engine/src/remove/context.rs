@@ -105,18 +105,17 @@ impl<'a> RemoveContext<'a> {
             None => call(self.base, name.name),
         }
     }
+}
 
-    /// Does the same as [`at`](Self::at), and [tries again](unlock::retry) if the options permit it.
-    // If the functions between the walk and the call on a directory are not inlined, that takes 30 more instructions. The
-    // guard's case `rmz-directories` counts them.
+/// Opens directories, and [unlocks](unlock) those that prevent a call, if the options permit it.
+impl RemoveContext<'_> {
+    /// Opens a directory.
     #[inline(always)]
-    pub(super) fn unlocking<T>(
-        &self,
-        name: Name<'_>,
-        mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
-    ) -> Result<T, Errno> {
-        let called = self.at(name, &mut call);
-        called.or_else(|errno| unlock::retry(self, name, errno, call))
+    pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
+        self.unlocking(name, |dir, name| {
+            self.descriptors
+                .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
+        })
     }
 
     /// Opens a directory that need not be readable.
@@ -128,13 +127,55 @@ impl<'a> RemoveContext<'a> {
         })
     }
 
-    /// Opens a directory.
+    /// Unlocks and opens a directory that could not be opened because of `errno`.
+    pub(super) fn open_locked(&self, name: Name<'_>, errno: Errno) -> Option<Fd> {
+        if !self.may_unlock(errno) {
+            return None;
+        }
+        let held = self.open_path(name).ok()?;
+        unlock::unlock(held.as_fd()).ok()?;
+        let listed = || sys::open_directory(held.as_fd(), c".", Symlinks::NoFollow);
+        self.descriptors.making_room(listed).ok()
+    }
+
+    /// Does the same as [`at`](Self::at), and [tries again](Self::retry).
+    // If the functions between the walk and the call on a directory are not inlined, that takes 30 more instructions. The
+    // guard's case `rmz-directories` counts them.
     #[inline(always)]
-    pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
-        self.unlocking(name, |dir, name| {
-            self.descriptors
-                .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
-        })
+    pub(super) fn unlocking<T>(
+        &self,
+        name: Name<'_>,
+        mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        let called = self.at(name, &mut call);
+        called.or_else(|errno| self.retry(name, errno, call))
+    }
+
+    /// Makes a call on `name` again that has failed with `errno`, if the directory above could be unlocked.
+    #[cold]
+    pub(super) fn retry<T>(
+        &self,
+        name: Name<'_>,
+        errno: Errno,
+        call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        match name.parent {
+            Some(above) if self.unlock(above, errno) => self.at(name, call),
+            _ => Err(errno),
+        }
+    }
+
+    /// Unlocks a directory in flight if that may help after `errno`. Returns `true` if the owner has all permissions now.
+    pub(super) fn unlock(&self, node: &RemoveNode, errno: Errno) -> bool {
+        let unlock = || {
+            let dir = self.descriptors.pin(node, Side::Source, self)?;
+            unlock::unlock(dir.as_fd())
+        };
+        self.may_unlock(errno) && unlock().is_ok()
+    }
+
+    fn may_unlock(&self, errno: Errno) -> bool {
+        self.unlocks && errno == Errno::ACCESS
     }
 }
 

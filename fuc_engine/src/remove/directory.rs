@@ -10,7 +10,6 @@ use super::context::{RemoveContext, needs_room};
 use super::guards;
 use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
 use super::prompt::Prompt;
-use super::unlock;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::report::Counted;
@@ -79,7 +78,7 @@ impl Entering<'_> {
         if !stays && self.purpose != Purpose::ProcessEntries {
             return self.remove_unopened(errno);
         }
-        match unlock::open(context, name, errno) {
+        match context.open_locked(name, errno) {
             Some(dir) => self.enter_open(dir),
             None if stays => left(context, name, errno),
             None => leave_unread(context, name, errno),
@@ -180,7 +179,7 @@ impl Entering<'_> {
             Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
             Err(errno) => {
                 let reason = reason_to_stay(unread, errno);
-                match unlock::open(context, name, reason) {
+                match context.open_locked(name, reason) {
                     Some(dir) => self.enter_open(dir),
                     None => left(context, name, reason),
                 }
@@ -315,7 +314,7 @@ fn remove_unless_kept(
     if !node.state.has(GONE)
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
-        unlock::retry(context, Name::of(&node.place), errno, |dir, name| {
+        context.retry(Name::of(&node.place), errno, |dir, name| {
             remover.remove_emptied(dir, name, &node.state)
         })?;
     }

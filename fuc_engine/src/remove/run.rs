@@ -20,7 +20,6 @@ use super::node::{
 };
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
-use super::unlock;
 use super::waiting::{Waiting, WaitingList};
 use crate::node::{Node, Side};
 use crate::paths;
@@ -252,7 +251,7 @@ impl<'a> Removal<'a> {
     ) -> Visit {
         let name = Name::entry(node, entry.name);
         let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.remover.unlink(dir, name);
-        let Err(errno) = unlock::retry(&self.context, name, errno, unlink) else {
+        let Err(errno) = self.context.retry(name, errno, unlink) else {
             return self.removed_entry(node, entry.name, entry.kind(), worker);
         };
         if needs_room(errno) {

@@ -20,7 +20,7 @@ use crate::remove::node::{
     RemovePlace, SHRUNK, STAYS, State,
 };
 use crate::remove::operand::begin_operand;
-use crate::remove::{unlock, waiting};
+use crate::remove::waiting;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{Fd, Listed};
@@ -102,7 +102,7 @@ impl Visitor for Removal<'_> {
     }
 
     fn may_list(&self, node: &RemoveNode, errno: Errno) -> bool {
-        unlock::unlock(&self.context, node, errno)
+        self.context.unlock(node, errno)
     }
 
     fn not_listed(&self, node: &RemoveNode, errno: Errno) {
