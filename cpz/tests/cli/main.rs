@@ -34,6 +34,7 @@ mod overwriting;
 mod parents;
 mod permissions;
 mod personality;
+mod power_cuts;
 mod preloaded;
 mod preserving;
 mod progress;

@@ -4,7 +4,6 @@ use std::{
     fs,
     os::unix::fs::{MetadataExt, lchown},
     path::Path,
-    thread,
     time::Duration,
 };
 
@@ -16,7 +15,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, complaint, succeeds};
+use crate::support::{CP, CPZ, after_boot, complaint, succeeds, wait_for_boot};
 
 const AT: Duration = Duration::from_nanos(1_000_000_001);
 
@@ -109,22 +108,6 @@ fn what_is_kept_gets_the_mode_and_the_owner_of_its_source() {
     let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
     let difference = source.diff(&dest);
     assert!(difference.is_empty(), "{difference}");
-}
-
-/// Returns a command that runs as if the kernel had been started within the last second.
-fn after_boot(command: &str) -> Result<Run, Skip> {
-    let uptime = fs::read_to_string("/proc/uptime").expect("/proc is mounted");
-    let (seconds, _) = uptime.split_once('.').expect("a fraction");
-    let run = Run::new("unshare").args(["--time", &format!("--boottime=-{seconds}")]);
-    match run.clone().arg("true").output().status {
-        Status::Exit(0) => Ok(run.arg(command)),
-        _ => Err(Skip("this user cannot unshare the boot time".to_owned())),
-    }
-}
-
-/// Waits until the times of all files are before the boot that [`after_boot`] pretends.
-fn wait_for_boot() {
-    thread::sleep(Duration::from_millis(1100));
 }
 
 #[test]

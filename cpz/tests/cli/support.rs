@@ -1,8 +1,11 @@
 //! The comparison that most tests begin with, and helpers for tests of cpz alone.
 
-use std::path::Path;
+use std::{fs, path::Path, thread, time::Duration};
 
-use testkit::run::{Outcome, Pair, Run, Status};
+use testkit::{
+    probe::Skip,
+    run::{Outcome, Pair, Run, Status},
+};
 
 /// The command, or another build of it if this variable was set when the tests were built.
 pub(crate) const CPZ: &str = match option_env!("FUC_CPZ") {
@@ -29,4 +32,20 @@ pub(crate) fn succeeds(dir: impl AsRef<Path>, args: &[&str]) {
 /// Returns the stderr of cpz, as if it had been called by its bare name.
 pub(crate) fn complaint(outcome: &Outcome) -> String {
     outcome.stderr_text().replace(CPZ, "cpz")
+}
+
+/// Returns a command that runs as if the kernel had been started within the last second.
+pub(crate) fn after_boot(command: &str) -> Result<Run, Skip> {
+    let uptime = fs::read_to_string("/proc/uptime").expect("/proc is mounted");
+    let (seconds, _) = uptime.split_once('.').expect("a fraction");
+    let run = Run::new("unshare").args(["--time", &format!("--boottime=-{seconds}")]);
+    match run.clone().arg("true").output().status {
+        Status::Exit(0) => Ok(run.arg(command)),
+        _ => Err(Skip("this user cannot unshare the boot time".to_owned())),
+    }
+}
+
+/// Waits until the times of all files are before the boot that [`after_boot`] pretends.
+pub(crate) fn wait_for_boot() {
+    thread::sleep(Duration::from_millis(1100));
 }

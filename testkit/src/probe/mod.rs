@@ -40,12 +40,14 @@ pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
 pub use mount::{Fs, LoopMount, Mounted};
 pub use overlay::{Layers, Overlay};
+pub use power::{FailingDisk, Others, Recording};
 pub use program::Program;
 
 mod fuse;
 mod gnu;
 mod mount;
 mod overlay;
+mod power;
 mod program;
 
 /// Id of an ordinary user, and of a group, that own nothing.

@@ -25,7 +25,7 @@ pub enum Fs {
 
 impl Fs {
     /// Returns the name for `mount -t`, the smallest size that `mkfs` accepts in MiB, and options of `mkfs`.
-    fn facts(self) -> (&'static str, u64, &'static [&'static str]) {
+    pub(super) fn facts(self) -> (&'static str, u64, &'static [&'static str]) {
         match self {
             Self::Ext4 => ("ext4", 8, &["-q", "-F"]),
             Self::Xfs => ("xfs", 300, &["-q", "-f"]),
