@@ -163,7 +163,7 @@ fn default_acl(tree: &Tree) {
         .fifo("d/fifo")
         .mode(0o666)
         .dir("into")
-        .acl("d:u:1:rwx,d:g:2:rx,d:o:-");
+        .acl("d:u:1:rwx,d:g:2:rx,d:o::-");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn grants_a_directory_the_rights_of_a_default_acl_unlike_cp() {
         .dir("d/sub")
         .mode(0o777)
         .dir("into")
-        .acl("d:u:1:rwx,d:g:2:rx,d:o:-");
+        .acl("d:u:1:rwx,d:g:2:rx,d:o::-");
     succeeds(&scratch, &["d", "into"]);
     let copied = Snapshot::of(scratch.path().join("into/d/sub"), Attributes::MODE);
     assert!(format!("{copied:?}").contains("mode 770"), "{copied:?}");

@@ -92,6 +92,9 @@ fn keeps_as_cp_does(flags: &[&str]) {
 /// source lacks. cp 9.10 leaves them, so the dest of cp has none.
 #[track_caller]
 fn keeps_modes_as_cp_does(flags: &[&str]) {
+    if !has_program("setfacl") {
+        skip!("there is no setfacl");
+    }
     let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 9; exec "$@""#;
     keeps_over(flags, with(flags).in_scripts(PLAINLY, without_acls));
 }
@@ -264,6 +267,9 @@ fn keeps_times_of_access() {
 
 #[test]
 fn keeps_all_if_a_default_acl_grants_more() {
+    if !has_program("setfacl") {
+        skip!("there is no setfacl");
+    }
     with(&["-a"])
         .in_scripts(PLAINLY, INHERITING_NOTHING)
         .args(["s", "into"])

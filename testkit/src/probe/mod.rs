@@ -29,7 +29,7 @@ use rustix::{
 };
 
 use crate::{
-    tree::Scratch,
+    tree::{Scratch, acl},
     util::{note, write_note},
 };
 
@@ -183,16 +183,10 @@ pub fn supports_xattrs(dir: &Path) -> bool {
     lsetxattr(scratch.path(), "user.probe", b"", XattrFlags::empty()).is_ok()
 }
 
-/// Returns `true` if files in `dir` can have ACLs and the program `setfacl` is installed.
+/// Returns `true` if files in `dir` can have ACLs.
 #[must_use]
 pub fn supports_acls(dir: &Path) -> bool {
-    let scratch = Scratch::new_in(dir);
-    let args = ["-m", "u:1:rwx"].map(OsStr::new);
-    run(
-        "setfacl",
-        args.into_iter().chain([scratch.path().as_os_str()]),
-    )
-    .is_ok()
+    acl::add(Scratch::new_in(dir).path(), "u:1:rwx").is_ok()
 }
 
 #[cfg(test)]

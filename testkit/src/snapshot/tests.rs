@@ -224,7 +224,7 @@ fn another_xattr_is_seen() {
 #[test]
 fn another_acl_is_seen() {
     if !probe::supports_acls(&std::env::temp_dir()) {
-        crate::skip!("no setfacl, or the temporary directory has no ACLs");
+        crate::skip!("the temporary directory has no ACLs");
     }
     let acl = |entries| tree(move |t| f(t).acl(entries));
     let text = difference(Attributes::XATTRS, acl("u:1:r"), acl("u:2:r"));

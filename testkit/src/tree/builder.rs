@@ -19,7 +19,7 @@ use rustix::fs::{
     mknodat, utimensat,
 };
 
-use crate::probe::{Skip, run};
+use super::acl;
 
 /// A tree under construction.
 ///
@@ -164,11 +164,7 @@ impl Tree {
     /// Adds entries to the ACL, written as for `setfacl -m`: `u:1:rwx` or `d:g:2:rx`.
     #[track_caller]
     pub fn acl(&self, entries: &str) -> &Self {
-        self.on_selected(|path| {
-            let args = ["-m", entries, "--"].map(OsStr::new);
-            let set = run("setfacl", args.into_iter().chain([path.as_os_str()]));
-            set.map_err(|Skip(reason)| io::Error::other(reason))
-        })
+        self.on_selected(|path| acl::add(path, entries))
     }
 
     /// Adds bytes to the end of the selected file.

@@ -28,6 +28,7 @@ pub use removal::remove_for_sure;
 
 pub(crate) use builder::OMIT;
 
+pub(crate) mod acl;
 mod builder;
 mod generators;
 mod noise;

@@ -49,6 +49,9 @@ fn keeps_all_without_proc() {
     without_proc(&["-a"], build);
     without_proc(&["-p"], build);
     without_proc(&["--preserve=mode"], build);
+    if !has_program("setfacl") {
+        skip!("there is no setfacl");
+    }
     compare_without_proc(&["-a"], INHERITING_NOTHING, |tree| {
         build(tree);
         tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
