@@ -1,16 +1,16 @@
 //! Copies to filesystems that programs serve by FUSE. Each has limits and habits of its own, and the result is
 //! that of GNU cp: the same tree, the same messages and the same status.
 
-use std::time::Duration;
+use std::{ffi::OsStr, os::unix::ffi::OsStrExt, path::Path, thread, time::Duration};
 
 use testkit::{
     or_skip,
     probe::{Mounted, Program},
-    snapshot::Attributes,
+    snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise},
 };
 
-use crate::support::NEWEST_CP;
+use crate::support::{NEWEST_CP, succeeds};
 
 /// A time with odd seconds, which not every filesystem can store.
 const AT: Duration = Duration::from_nanos(1_000_000_001_987_654_321);
@@ -207,4 +207,72 @@ fn copies_to_ntfs_with_permissions_are_those_of_gnu() {
 #[test]
 fn copies_to_exfat_are_those_of_gnu() {
     compare(Program::ExfatFuse, &[], ALL);
+}
+
+#[test]
+fn copies_to_juicefs_are_those_of_gnu() {
+    compare(Program::Juicefs, &[], ALL);
+}
+
+/// Makes names and depths that a database or a store of objects might not take.
+fn odd(tree: &Tree) {
+    for name in [
+        &b"new\nline"[..],
+        b" space ",
+        b"\xff\xfe",
+        b"*?[",
+        b"a:b",
+        b"trail.",
+        b"...",
+        &[b'n'; 255],
+    ] {
+        let name = OsStr::from_bytes(name);
+        tree.file(Path::new("s/names").join(name), name.as_bytes())
+            .mtime(AT);
+    }
+    tree.file(format!("s/{}end", "d/".repeat(200)), "deep")
+        .mtime(AT);
+    for (name, bytes) in [("1", 1), ("4k", 4 << 10), ("1m", 1 << 20), ("5m", 5 << 20)] {
+        tree.file(format!("s/sizes/{name}"), noise(bytes)).mtime(AT);
+    }
+}
+
+#[test]
+fn another_client_of_juicefs_sees_the_whole_copy() {
+    let writer = or_skip!(Program::Juicefs.mount(&[]));
+    let reader = or_skip!(Program::Juicefs.mount_again(&writer));
+    let local = Scratch::new();
+    for part in [plain, sparse, special, symlinks, odd] {
+        part(&Tree::at(local.path()));
+    }
+    let source = local.path().join("s").display().to_string();
+    let ways: [&[&str]; 5] = [
+        &["-aT"],
+        &["-auT"],
+        &["-aT", "--resume"],
+        &["-aT", "--verify", "--fsync"],
+        &["-aT", "--delete"],
+    ];
+    for (number, way) in ways.iter().enumerate() {
+        let dest = writer.path().join(number.to_string());
+        let args = [*way, &[&source, dest.to_str().unwrap()]].concat();
+        succeeds(&writer, &args);
+        // The second run finds a dest that is older, and perhaps one that the source lacks.
+        let tree = Tree::at(&dest);
+        tree.file("large", "older").mtime(Duration::from_secs(1));
+        if way.contains(&"--delete") {
+            tree.file("old/stray", "");
+        }
+        succeeds(&writer, &args);
+    }
+    // Caches of the other client have expired by then, and the first one has deleted what it holds for unused.
+    thread::sleep(Duration::from_secs(2));
+    for (number, way) in ways.iter().enumerate() {
+        // It shows no holes.
+        let attributes = Attributes::ALL - Attributes::ATIME - Attributes::HOLES;
+        let [expected, copy] = [Path::new(&source), &reader.path().join(number.to_string())]
+            .map(|at| Snapshot::of(at, attributes));
+        let difference = expected.diff(&copy);
+        assert!(difference.is_empty(), "{way:?}\n{difference}");
+    }
 }

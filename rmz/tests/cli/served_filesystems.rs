@@ -102,3 +102,8 @@ fn removals_on_ntfs_are_those_of_gnu() {
 fn removals_on_exfat_are_those_of_gnu() {
     compare(Program::ExfatFuse, build_with_links);
 }
+
+#[test]
+fn removals_on_juicefs_are_those_of_gnu() {
+    compare(Program::Juicefs, build_with_links);
+}

@@ -24,6 +24,8 @@ pub enum Program {
     Ntfs3g,
     /// Stores exFAT in an image. It has no owners, links or special files.
     ExfatFuse,
+    /// A filesystem of several clients. It keeps names and numbers in a database, and content in objects.
+    Juicefs,
 }
 
 impl Program {
@@ -59,6 +61,14 @@ impl Program {
                 trap 'losetup -d "$device"' EXIT
                 mount.exfat-fuse "$@" "$device" "$point""#
             }
+            // It listens to ports, so it gets a network of its own.
+            Self::Juicefs => {
+                r#"meta=sqlite3://$stored/meta.db
+                [ -e "$stored/meta.db" ] ||
+                    juicefs format --no-update --storage file --bucket "$stored/objects/" "$meta" test
+                unshare --net juicefs mount -d --no-usage-report --enable-xattr --log "$stored/log" \
+                    --cache-dir "$stored/cache-${point##*/}" "$@" "$meta" "$point""#
+            }
         }
     }
 
@@ -67,8 +77,35 @@ impl Program {
     /// # Errors
     /// Fails without root, if a program is missing, or if the kernel refuses the mount.
     pub fn mount(self, options: &[&str]) -> Result<Mounted, Skip> {
+        let stored = match self {
+            // It waits for its database to be written.
+            Self::Juicefs => Scratch::in_memory(),
+            _ => Scratch::new(),
+        };
+        let point = self.start(&stored, options)?;
+        let stored = Some(stored);
+        Ok(Mounted { point, stored })
+    }
+
+    /// Mounts the same filesystem once more, as another client of it. It must be unmounted first.
+    ///
+    /// # Errors
+    /// As [`mount`](Self::mount).
+    ///
+    /// # Panics
+    /// Panics if `first` does not store its files in a directory.
+    pub fn mount_again(self, first: &Mounted) -> Result<Mounted, Skip> {
+        let stored = first.stored.as_ref().expect("a directory with the files");
+        let point = self.start(stored, &[])?;
+        Ok(Mounted {
+            point,
+            stored: None,
+        })
+    }
+
+    fn start(self, stored: &Scratch, options: &[&str]) -> Result<Scratch, Skip> {
         need_root(&format!("{self:?}"))?;
-        let [stored, point] = [(); 2].map(|()| Scratch::new());
+        let point = Scratch::new();
         let script = format!(
             "set -e; PATH=$PATH:/usr/sbin:/sbin; stored=$1; point=$2; shift 2\n{}",
             self.script()
@@ -81,8 +118,7 @@ impl Program {
         if device(&point) == before {
             return Err(Skip(format!("{self:?} does not mount")));
         }
-        let stored = Some(stored);
-        Ok(Mounted { point, stored })
+        Ok(point)
     }
 }
 
