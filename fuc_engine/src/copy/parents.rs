@@ -257,7 +257,7 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     }
     let source = parent.prefix.source(ctx);
     let source = PathOnly::find(source_at(ctx, &source)).map_err(failed(Operation::Stat))?;
-    let dest = PathOnly::of(dir, None).map_err(failed(Operation::Stat))?;
+    let dest = PathOnly::of(dir).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
     let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);
     let set = set.map_err(failed(Operation::Stat))?;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::data::check_content;
 use super::interrupted::retry_on_intr;
-use super::path_fd::{InodeError, InodeOp, PathFd, SetMode, SetTimes};
+use super::path_fd::{self, InodeError, InodeOp, SetMode, SetTimes};
 use super::stat::{FileTime, stat_open, times};
 use super::xattr::Xattr;
 
@@ -16,18 +16,18 @@ use super::xattr::Xattr;
 #[derive(Clone, Copy)]
 pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
-    /// A descriptor that only names the inode. Most calls refuse it; [`PathFd`] has other ways.
-    PathOnly(PathFd<'a>),
+    /// A descriptor that only names the inode. Most calls refuse it; [`path_fd`] has other ways.
+    PathOnly(BorrowedFd<'a>),
 }
 
 impl<'a> Inode<'a> {
     /// Returns the inode of a directory; `fd` may be a path descriptor.
     pub(crate) fn directory(fd: BorrowedFd<'a>) -> Self {
-        Self::PathOnly(PathFd { fd, at: None })
+        Self::PathOnly(fd)
     }
 
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
-        let (Self::Opened(fd) | Self::PathOnly(PathFd { fd, .. })) = self;
+        let (Self::Opened(fd) | Self::PathOnly(fd)) = self;
         stat_open(fd)
     }
 
@@ -76,11 +76,11 @@ impl<'a> Inode<'a> {
         };
         match self {
             Self::Opened(fd) => Ok(SetTimes(&times).on_open(*fd)?),
-            Self::PathOnly(path_fd) => {
-                let set = || fs::utimensat(path_fd.fd, c"", &times, AtFlags::EMPTY_PATH);
+            Self::PathOnly(fd) => {
+                let set = || fs::utimensat(fd, c"", &times, AtFlags::EMPTY_PATH);
                 match retry_on_intr(set) {
                     // Linux before 5.8 does not know this flag.
-                    Err(Errno::INVAL) => path_fd.apply(SetTimes(&times)),
+                    Err(Errno::INVAL) => path_fd::apply(*fd, SetTimes(&times)),
                     result => Ok(result?),
                 }
             }
@@ -91,16 +91,14 @@ impl<'a> Inode<'a> {
         let (user, group) = (user.map(Uid::from_raw), Some(Gid::from_raw(group)));
         retry_on_intr(|| match self {
             Self::Opened(fd) => fs::fchown(fd, user, group),
-            Self::PathOnly(PathFd { fd, .. }) => {
-                fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH)
-            }
+            Self::PathOnly(fd) => fs::chownat(fd, c"", user, group, AtFlags::EMPTY_PATH),
         })
     }
 
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
         match self {
             Self::Opened(fd) => SetMode(mode).on_open(*fd),
-            Self::PathOnly(path_fd) => path_fd.set_mode(mode),
+            Self::PathOnly(fd) => path_fd::set_mode(*fd, mode),
         }
     }
 
@@ -125,7 +123,7 @@ impl<'a> Inode<'a> {
     fn apply(&self, mut op: Xattr<'_>) -> Result<usize, InodeError> {
         match self {
             Self::Opened(fd) => Ok(op.on_open(*fd)?),
-            Self::PathOnly(path_fd) => path_fd.apply(op),
+            Self::PathOnly(fd) => path_fd::apply(*fd, op),
         }
     }
 }

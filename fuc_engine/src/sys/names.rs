@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::at::{At, Symlinks};
 use super::interrupted::retry_on_intr;
-use super::open::proc_path;
+use super::proc::path_of_open;
 use super::stat::stat;
 
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
@@ -63,7 +63,7 @@ pub(crate) fn create_hard_link_to(
     match retry_on_intr(|| linkat(file, c"", dir, name, AtFlags::EMPTY_PATH)) {
         // Before Linux 6.10 this needs a capability.
         Err(Errno::NOENT) => {
-            let path = proc_path(file);
+            let path = path_of_open(file)?;
             retry_on_intr(|| linkat(CWD, &path, dir, name, AtFlags::SYMLINK_FOLLOW))
         }
         linked => linked,

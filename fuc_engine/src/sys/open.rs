@@ -1,7 +1,7 @@
 //! Opens files and directories, each with the flags that its use permits, and closes files.
 
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 
 use rustix::fs::{self, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
 use rustix::io::Errno;
@@ -9,12 +9,7 @@ use rustix::io::Errno;
 use super::at::{At, Symlinks};
 use super::fd::Fd;
 use super::interrupted::retry_on_intr;
-
-/// Returns a path that leads to the open file itself if /proc is mounted.
-pub(super) fn proc_path(file: BorrowedFd<'_>) -> CString {
-    let path = CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()));
-    path.expect("BUG: a NUL in a number")
-}
+use super::proc::path_of_open;
 
 /// Says for what opening may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,9 +79,10 @@ fn open_held(at: At<'_>, flags: OFlags, first: Errno) -> Result<Fd, Errno> {
     if FileType::from_raw_mode(fstat(&held)?.st_mode) != FileType::RegularFile {
         return Err(first);
     }
-    match open(CWD, &proc_path(held.as_fd()), flags, 0) {
-        // The descriptor is open: /proc is missing.
-        Err(Errno::NOENT | Errno::NOTDIR) => Err(first),
+    let Ok(path) = path_of_open(held.as_fd()) else {
+        return Err(first);
+    };
+    match open(CWD, &path, flags, 0) {
         // To open a file with a lease by its name was permitted.
         Err(Errno::ACCESS) if first == Errno::AGAIN => Err(first),
         opened => opened,
@@ -192,7 +188,7 @@ pub(crate) fn reopen(file: BorrowedFd<'_>, access: Access) -> Result<Fd, Errno> 
         Access::Read => OFlags::RDONLY,
         Access::WriteFromStart => OFlags::WRONLY | OFlags::TRUNC,
     };
-    open(CWD, &proc_path(file), flags | OFlags::NOCTTY, 0)
+    open(CWD, &path_of_open(file)?, flags | OFlags::NOCTTY, 0)
 }
 
 /// The ways to read a file past the page cache, which shows what is on the disk.

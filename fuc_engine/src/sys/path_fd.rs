@@ -5,27 +5,25 @@
 //!   mode         fchmodat2 on the descriptor          Linux 6.6
 //!   the rest     no call takes such a descriptor: not even setxattrat with AT_EMPTY_PATH
 //!
-//!   all          through /proc/thread-self/fd         if /proc is mounted
+//!   all          through /proc/thread-self/fd         if the kernel serves /proc
 //!   directories  by opening `.` in them               if they may be read
-//!   others       by directory and name again          xattrs: Linux 6.13
 //! ```
 //!
-//! Only the last way could meet another inode than the one that is held. Therefore the identity of
-//! the named inode is compared right before.
+//! None of them uses a name a second time, so they meet no other inode. What they cannot do is reported.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rustix::fs::{self, AtFlags, CWD, Mode, Timestamps};
 use rustix::io::Errno;
 
-use super::at::{At, Symlinks};
-use super::identity::FileId;
+use super::at::Symlinks;
 use super::interrupted::retry_on_intr;
-use super::open::{open_directory, proc_path};
-use super::raw::{self, Call};
-use super::stat::{is_directory, stat, stat_open};
+use super::open::open_directory;
+use super::proc::path_of_open;
+use super::raw;
+use super::stat::{is_directory, stat_open};
 
 /// Why an operation was not applied to an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,30 +50,6 @@ impl From<Errno> for InodeError {
     }
 }
 
-/// A path descriptor, and perhaps the name by which it was opened.
-#[derive(Clone, Copy)]
-pub(crate) struct PathFd<'a> {
-    pub(crate) fd: BorrowedFd<'a>,
-    /// The name by which the inode was opened. Without it, only operations on a readable directory work if /proc is
-    /// missing.
-    pub(crate) at: Option<At<'a>>,
-}
-
-/// The optional features that this machine has turned out to lack; they are not tried again.
-#[derive(Debug, Default)]
-pub(super) struct MissingCalls {
-    pub(super) fchmodat2: AtomicBool,
-    pub(super) xattrat: AtomicBool,
-    pub(super) proc: AtomicBool,
-}
-
-// Each flag publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
-static MISSING: MissingCalls = MissingCalls {
-    fchmodat2: AtomicBool::new(false),
-    xattrat: AtomicBool::new(false),
-    proc: AtomicBool::new(false),
-};
-
 /// An operation on an inode, in the forms that its system call has.
 pub(super) trait InodeOp {
     type Output;
@@ -84,75 +58,48 @@ pub(super) trait InodeOp {
 
     /// The path leads to the inode itself, even if that is a symbolic link.
     fn by_path(&mut self, path: &CStr) -> Result<Self::Output, Errno>;
+}
 
-    /// Fails by default: no call does it without following symbolic links.
-    fn by_name(&mut self, _: &At<'_>, _: &MissingCalls) -> Result<Self::Output, InodeError> {
-        Err(InodeError::NoWay)
+/// Sets the mode of the inode that a path descriptor names.
+pub(super) fn set_mode(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
+    // It publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
+    static LACKS_FCHMODAT2: AtomicBool = AtomicBool::new(false);
+    let call = || raw::fchmodat2(fd, mode);
+    match unless_missing(&LACKS_FCHMODAT2, raw::has_fchmodat2, call) {
+        Err(Errno::NOSYS) => apply(fd, SetMode(mode)).map_err(InodeError::errno),
+        set => set,
     }
 }
 
-impl PathFd<'_> {
-    pub(super) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
-        self.set_mode_with(mode, &MISSING)
-    }
-
-    fn set_mode_with(&self, mode: u32, missing: &MissingCalls) -> Result<(), Errno> {
-        let call = || raw::fchmodat2(self.fd, mode);
-        match unless_missing(&missing.fchmodat2, Call::FCHMODAT2, call) {
-            Err(Errno::NOSYS) => match self.apply_with(SetMode(mode), missing) {
-                Err(InodeError::NoWay) => Err(Errno::NOSYS),
-                Err(InodeError::Failed(errno)) => Err(errno),
-                Ok(()) => Ok(()),
-            },
-            set => set,
-        }
-    }
-
-    /// Applies an operation that no call on the descriptor itself can do.
-    pub(super) fn apply<O: InodeOp>(&self, op: O) -> Result<O::Output, InodeError> {
-        self.apply_with(op, &MISSING)
-    }
-
-    fn apply_with<O: InodeOp>(
-        &self,
-        mut op: O,
-        missing: &MissingCalls,
-    ) -> Result<O::Output, InodeError> {
-        let path = proc_path(self.fd);
-        if !missing.proc.load(Relaxed) {
-            match op.by_path(&path) {
-                // The descriptor is open, so /proc is missing. The look excludes the filesystems,
-                // such as FUSE and NFS, that return this for an inode that was removed.
-                Err(Errno::NOENT | Errno::NOTDIR)
-                    if stat(CWD, &path, Symlinks::NoFollow).is_err() =>
-                {
-                    missing.proc.store(true, Relaxed);
-                }
-                // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
-                Err(Errno::ACCESS) => {}
-                done => return Ok(done?),
-            }
-        }
-        let held = stat_open(self.fd)?;
-        if is_directory(&held) {
-            match open_directory(self.fd, c".", Symlinks::NoFollow) {
-                Err(Errno::ACCESS) if self.at.is_some() => {}
-                opened => return Ok(op.on_open(opened?.as_fd())?),
-            }
-        }
-        let at = self.at.as_ref().ok_or(InodeError::NoWay)?;
-        let named = stat(at.dir, at.name, at.symlinks)?;
-        if FileId::of(&named) != FileId::of(&held) {
-            return Err(Errno::STALE.into());
-        }
-        op.by_name(at, missing)
-    }
+/// Applies an operation that no call on a path descriptor itself can do.
+pub(super) fn apply<O: InodeOp>(fd: BorrowedFd<'_>, op: O) -> Result<O::Output, InodeError> {
+    apply_by(path_of_open(fd), fd, op)
 }
 
-/// Does `call` by `attempt`, or returns `ENOSYS` if this machine lacks it.
-pub(super) fn unless_missing<T>(
+fn apply_by<O: InodeOp>(
+    path: Result<CString, Errno>,
+    fd: BorrowedFd<'_>,
+    mut op: O,
+) -> Result<O::Output, InodeError> {
+    let refused = match path {
+        Ok(path) => match op.by_path(&path) {
+            // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
+            Err(Errno::ACCESS) => Errno::ACCESS.into(),
+            done => return Ok(done?),
+        },
+        Err(_) => InodeError::NoWay,
+    };
+    if !is_directory(&stat_open(fd)?) {
+        return Err(refused);
+    }
+    let opened = open_directory(fd, c".", Symlinks::NoFollow)?;
+    Ok(op.on_open(opened.as_fd())?)
+}
+
+/// Makes a call by `attempt`, or returns `ENOSYS` if this machine lacks it.
+fn unless_missing<T>(
     is_missing: &AtomicBool,
-    call: Call,
+    is_available: impl FnOnce() -> bool,
     attempt: impl FnMut() -> Result<T, Errno>,
 ) -> Result<T, Errno> {
     if is_missing.load(Relaxed) {
@@ -161,7 +108,7 @@ pub(super) fn unless_missing<T>(
     match retry_on_intr(attempt) {
         Err(Errno::NOSYS) => {}
         // A sandbox that does not know the call may return this; otherwise it is about the inode.
-        Err(Errno::PERM) if !call.is_available() => {}
+        Err(Errno::PERM) if !is_available() => {}
         done => return done,
     }
     is_missing.store(true, Relaxed);
@@ -194,13 +141,6 @@ impl InodeOp for SetTimes<'_> {
 
     fn by_path(&mut self, path: &CStr) -> Result<(), Errno> {
         retry_on_intr(|| fs::utimensat(CWD, path, self.0, AtFlags::empty()))
-    }
-
-    fn by_name(&mut self, at: &At<'_>, _: &MissingCalls) -> Result<(), InodeError> {
-        let flags = at.symlinks.at_flag();
-        Ok(retry_on_intr(|| {
-            fs::utimensat(at.dir, at.name, self.0, flags)
-        })?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! An inode that is held without being opened, because to open it could wait, have side effects, or be refused.
 
 use std::ffi::CString;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, Stat};
 use rustix::io::Errno;
@@ -10,26 +10,23 @@ use super::at::At;
 use super::fd::Fd;
 use super::inode::Inode;
 use super::open::open_path;
-use super::path_fd::PathFd;
 use super::stat::{file_type, read_link, stat_open};
 
 /// An inode that is held without being opened.
-pub(crate) struct PathOnly<'a> {
+pub(crate) struct PathOnly {
     fd: Fd,
     stat: Stat,
-    /// The place at which the inode was found; `None` for a directory that this run created.
-    at: Option<At<'a>>,
 }
 
-impl<'a> PathOnly<'a> {
-    pub(crate) fn find(at: At<'a>) -> Result<Self, Errno> {
-        Self::of(open_path(at)?, Some(at))
+impl PathOnly {
+    pub(crate) fn find(at: At<'_>) -> Result<Self, Errno> {
+        Self::of(open_path(at)?)
     }
 
-    /// Takes over a path descriptor, which was opened by the name `at`. A directory that this run created needs no name.
-    pub(crate) fn of(fd: Fd, at: Option<At<'a>>) -> Result<Self, Errno> {
+    /// Takes over a path descriptor.
+    pub(crate) fn of(fd: Fd) -> Result<Self, Errno> {
         let stat = stat_open(&fd)?;
-        Ok(Self { fd, stat, at })
+        Ok(Self { fd, stat })
     }
 
     pub(crate) fn stat(&self) -> &Stat {
@@ -47,8 +44,11 @@ impl<'a> PathOnly<'a> {
         }
     }
 
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
     pub(crate) fn inode(&self) -> Inode<'_> {
-        let (fd, at) = (self.fd.as_fd(), self.at);
-        Inode::PathOnly(PathFd { fd, at })
+        Inode::PathOnly(self.fd.as_fd())
     }
 }

@@ -15,6 +15,8 @@ use rustix::thread::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
+use super::proc::is_served;
+
 /// The resources that all threads of this process have used so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
@@ -163,7 +165,8 @@ pub(crate) fn address_space_limit() -> u64 {
 pub(crate) fn umask() -> u32 {
     /// Value for an unknown umask. Too few permissions are safer than too many.
     const IF_UNKNOWN: u32 = 0o077;
-    umask_in_status("/proc/self/status")
+    let told = is_served().then(|| umask_in_status("/proc/self/status"));
+    told.flatten()
         .or_else(umask_of_a_thread)
         .unwrap_or(IF_UNKNOWN)
 }

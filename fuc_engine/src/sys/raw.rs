@@ -1,43 +1,25 @@
 //! System calls, most of them by their numbers: those that rustix lacks, or has only in a form that does not fit.
 
-use std::ffi::{CStr, c_int, c_long, c_uint};
+use std::ffi::{c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 
 use libc::syscall;
-use linux_raw_sys::general::{
-    __NR_fchmodat2, __NR_getxattrat, __NR_listxattrat, __NR_removexattrat, __NR_setxattrat,
-    xattr_args,
-};
+use linux_raw_sys::general::__NR_fchmodat2;
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
-use super::at::At;
+/// Returns `true` if the kernel has the call [`fchmodat2`], which is new in Linux 6.6, and no sandbox refuses it.
+pub(super) fn has_fchmodat2() -> bool {
+    has_call(__NR_fchmodat2 as c_long)
+}
 
-/// The number of a system call that a machine may lack. Its first arguments are a directory and a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call(c_long);
-
-impl Call {
-    // Since Linux 6.6.
-    pub(super) const FCHMODAT2: Self = Self(__NR_fchmodat2 as c_long);
-    // Since Linux 6.13.
-    pub(super) const SETXATTRAT: Self = Self(__NR_setxattrat as c_long);
-    pub(super) const GETXATTRAT: Self = Self(__NR_getxattrat as c_long);
-    pub(super) const LISTXATTRAT: Self = Self(__NR_listxattrat as c_long);
-    pub(super) const REMOVEXATTRAT: Self = Self(__NR_removexattrat as c_long);
-
-    /// A number that no kernel has given to a call.
-    #[cfg(test)]
-    pub(super) const UNKNOWN: Self = Self(100_000);
-
-    /// Returns `true` if the kernel has this call and no sandbox refuses it.
-    pub(super) fn is_available(self) -> bool {
-        // Every argument has the width of a register, so that all bits are defined.
-        let (no_dir, zero): (c_long, c_long) = (-1, 0);
-        // SAFETY: without a directory and a path, the call fails before it does anything.
-        let returned = unsafe { syscall(self.0, no_dir, zero, zero, zero, zero, zero) };
-        !matches!(result(returned), Err(Errno::NOSYS | Errno::PERM))
-    }
+/// Returns `true` if the kernel has a call whose first arguments are a directory and a path, and no sandbox refuses it.
+pub(super) fn has_call(number: c_long) -> bool {
+    // Every argument has the width of a register, so that all bits are defined.
+    let (no_dir, zero): (c_long, c_long) = (-1, 0);
+    // SAFETY: without a directory and a path, the call fails before it does anything.
+    let returned = unsafe { syscall(number, no_dir, zero, zero, zero, zero, zero) };
+    !matches!(result(returned), Err(Errno::NOSYS | Errno::PERM))
 }
 
 fn result(returned: c_long) -> Result<usize, Errno> {
@@ -59,7 +41,7 @@ pub(super) fn processor() -> Option<usize> {
 pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     let flags = AtFlags::EMPTY_PATH.bits() as c_uint;
     let mode = (mode & 0o7777) as c_uint;
-    let (Call(number), path) = (Call::FCHMODAT2, c"".as_ptr());
+    let (number, path) = (__NR_fchmodat2 as c_long, c"".as_ptr());
     // SAFETY: the descriptor is open, the path is a C string, and both are only read.
     let returned = unsafe { syscall(number, fd.as_raw_fd(), path, mode, flags) };
     result(returned).map(drop)
@@ -111,34 +93,4 @@ pub(super) fn getdents64(dir: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> Result<()
     // SAFETY: the kernel has initialised the first `filled` bytes, which are within the capacity.
     unsafe { buffer.set_len(filled) };
     Ok(())
-}
-
-/// Makes a call on extended attributes, of all or of the one with this name. Returns how many bytes were written.
-///
-/// # Safety
-/// The kernel may do with `size` bytes of `value` what the call does.
-pub(super) unsafe fn xattrat(
-    Call(number): Call,
-    at: &At<'_>,
-    name: Option<&CStr>,
-    value: *const u8,
-    size: usize,
-) -> Result<usize, Errno> {
-    let (dir, path) = (at.dir.as_raw_fd(), at.name.as_ptr());
-    let flags = at.symlinks.at_flag().bits() as c_uint;
-    let args = xattr_args {
-        value: value.expose_provenance() as u64,
-        // The kernel refuses values above 64 KiB.
-        size: u32::try_from(size).unwrap_or(u32::MAX),
-        flags: 0,
-    };
-    let (args, args_bytes) = (&raw const args, size_of_val(&args));
-    // SAFETY: the directory is open, and path and name are C strings. The structure has the given size, and the caller
-    // permits the use of the value. A call that needs fewer arguments ignores the others.
-    result(unsafe {
-        match name.map(CStr::as_ptr) {
-            Some(name) => syscall(number, dir, path, flags, name, args, args_bytes),
-            None => syscall(number, dir, path, flags, value, size),
-        }
-    })
 }

@@ -2,15 +2,12 @@
 
 use std::ffi::CStr;
 use std::os::fd::BorrowedFd;
-use std::ptr;
 
 use rustix::fs::{self, XattrFlags};
 use rustix::io::Errno;
 
-use super::at::At;
 use super::interrupted::retry_on_intr;
-use super::path_fd::{InodeError, InodeOp, MissingCalls, unless_missing};
-use super::raw::{self, Call};
+use super::path_fd::InodeOp;
 
 /// A call on extended attributes.
 ///
@@ -56,31 +53,6 @@ impl InodeOp for Xattr<'_> {
             }
             Self::Remove(name) => fs::removexattr(path, *name).map(|()| 0),
         })
-    }
-
-    fn by_name(&mut self, at: &At<'_>, missing: &MissingCalls) -> Result<usize, InodeError> {
-        let (call, name, value, size) = match self {
-            Self::List(buffer) => (
-                Call::LISTXATTRAT,
-                None,
-                buffer.as_mut_ptr().cast_const(),
-                buffer.len(),
-            ),
-            Self::Get(name, buffer) => (
-                Call::GETXATTRAT,
-                Some(*name),
-                buffer.as_mut_ptr().cast_const(),
-                buffer.len(),
-            ),
-            Self::Set(name, value) => (Call::SETXATTRAT, Some(*name), value.as_ptr(), value.len()),
-            Self::Remove(name) => (Call::REMOVEXATTRAT, Some(*name), ptr::null(), 0),
-        };
-        // SAFETY: a value is only read, and a buffer is borrowed for the kernel to write to it.
-        let attempt = || unsafe { raw::xattrat(call, at, name, value, size) };
-        match unless_missing(&missing.xattrat, call, attempt) {
-            Err(Errno::NOSYS) => Err(InodeError::NoWay),
-            done => Ok(done?),
-        }
     }
 }
 

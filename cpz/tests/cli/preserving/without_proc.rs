@@ -24,23 +24,10 @@ fn compare_without_proc(flags: &[&str], script: &str, build: impl Fn(&Tree)) {
         .check(build);
 }
 
-/// Returns `true` if the kernel has `getxattrat`. Otherwise ACLs of unopened entries need /proc.
-fn has_xattrat() -> bool {
-    has_calls_of(6, 13)
-}
-
 #[test]
 fn keeps_all_without_proc() {
     let build = |tree: &Tree| {
-        if has_xattrat() {
-            some_of_everything(tree);
-            tree.symlink("s/attributed-link", "plain")
-                .xattr("trusted.l", b"l")
-                .fifo("s/fifo-with-acl")
-                .acl("u:1234:rwx,g:77:r");
-        } else {
-            some_of_all_that_opens(tree);
-        }
+        some_of_all_that_opens(tree);
         tree.dir("s/d/attributed")
             .xattr("user.one", b"1")
             .acl("u:1234:rwx,g:77:r")
@@ -61,11 +48,35 @@ fn keeps_all_without_proc() {
 #[test]
 fn keeps_no_mode_and_knows_the_umask_without_proc() {
     without_proc(&["--no-preserve=mode"], |tree| {
-        if has_xattrat() {
+        // Setting a mode without /proc takes fchmodat2.
+        if has_calls_of(6, 6) {
             some_of_everything(tree);
         } else {
             some_of_all_that_opens(tree);
         }
         tree.dir("into");
     });
+}
+
+#[test]
+fn sets_no_attributes_through_a_directory_that_poses_as_proc() {
+    if !is_root() || !has_program("unshare") {
+        skip!("mounting takes root and unshare");
+    }
+    const POSING: &str = r#"exec unshare -m sh -c '
+        victim=$PWD/victim
+        mount -t tmpfs none /proc && mkdir -p /proc/thread-self/fd || exit 9
+        for number in $(seq 3 99); do ln -s "$victim" /proc/thread-self/fd/$number; done
+        exec "$@"' sh "$@""#;
+    CP.parity()
+        .in_scripts(POSING, PLAINLY)
+        .args(["-a", "s", "into"])
+        .check(|tree| {
+            tree.dir("s/attributed")
+                .xattr("user.one", b"1")
+                .acl("u:1234:rwx,d:u:77:rwx")
+                .dir("into")
+                .dir("victim")
+                .mode(0o700);
+        });
 }

@@ -26,7 +26,7 @@ use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
-use crate::sys::{self, At, Inode, InodeError, PathFd, PathOnly, Stat};
+use crate::sys::{self, At, Inode, InodeError, PathOnly, Stat};
 
 mod xattrs;
 
@@ -403,8 +403,8 @@ pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Attribu
 /// `ESTALE` if they are of different types: another process has replaced one of them.
 pub(super) fn transfer(
     policy: &Policy<'_>,
-    source: &PathOnly<'_>,
-    dest: &PathOnly<'_>,
+    source: &PathOnly,
+    dest: &PathOnly,
     origin: Origin,
     dest_acl: DestAcl,
 ) -> Result<Attributes, Errno> {
@@ -442,10 +442,7 @@ pub(super) fn transfer(
 /// Gives the symbolic link at `dest`, which was made instead of a copy, the times of its source.
 pub(super) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let link = sys::open_path(dest)?;
-    let inode = Inode::PathOnly(PathFd {
-        fd: link.as_fd(),
-        at: Some(dest),
-    });
+    let inode = Inode::PathOnly(link.as_fd());
     inode.set_times(source).map_err(InodeError::errno)
 }
 

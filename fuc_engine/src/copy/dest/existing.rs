@@ -27,7 +27,7 @@ use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Question;
 use crate::sync::lock;
-use crate::sys::{self, At, Inode, InodeError, PathFd, Stat};
+use crate::sys::{self, At, Inode, InodeError, Stat};
 
 /// The reason why a dest stays as it is.
 pub(crate) enum Unreplaced {
@@ -208,8 +208,7 @@ fn probe_times(
 ) -> Result<Option<StoredTimes>, InodeError> {
     let stored = sys::modified(dest);
     let held = ctx.descriptors.making_room(|| sys::open_path(at))?;
-    let (fd, at) = (held.as_fd(), Some(at));
-    let inode = Inode::PathOnly(PathFd { fd, at });
+    let inode = Inode::PathOnly(held.as_fd());
     let seen = inode.stat()?;
     if FileId::of(&seen) != FileId::of(dest) || sys::modified(&seen) != stored {
         return Err(Errno::STALE.into());

@@ -140,7 +140,7 @@ fn create_or_replace(
 }
 
 /// Gives a new dest without content the attributes of its source.
-fn set_attributes(entry: &Entry<'_>, source: &PathOnly<'_>) -> Result<(), Failure> {
+fn set_attributes(entry: &Entry<'_>, source: &PathOnly) -> Result<(), Failure> {
     let dest = PathOnly::find(entry.dest_at());
     let dest = dest.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
     transfer(entry, [source, &dest], Origin::Created)
@@ -148,7 +148,7 @@ fn set_attributes(entry: &Entry<'_>, source: &PathOnly<'_>) -> Result<(), Failur
 
 fn transfer(
     entry: &Entry<'_>,
-    [source, dest]: [&PathOnly<'_>; 2],
+    [source, dest]: [&PathOnly; 2],
     origin: Origin,
 ) -> Result<(), Failure> {
     let acl = entry.dest_acl(origin);
@@ -174,7 +174,7 @@ pub(super) fn update_attributes(
             |at| PathOnly::find(at).map_err(|errno| entry.making_failure(Operation::Stat, errno));
         let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
         // A link may lead to the dest, or another process has replaced one of them.
-        let is_same = |held: &PathOnly<'_>, seen| FileId::of(held.stat()) == FileId::of(seen);
+        let is_same = |held: &PathOnly, seen| FileId::of(held.stat()) == FileId::of(seen);
         match is_same(&from, source) && is_same(&to, dest) {
             true => transfer(entry, [&from, &to], Origin::Existing),
             false => Ok(()),
