@@ -1,6 +1,7 @@
 //! Tests of the command cpz. Most build a tree twice, run cpz on one and GNU's `cp -r` on the other, and compare
 //! the trees, the exit status and both streams.
 
+mod another_owner;
 mod asking;
 mod atomic;
 mod backups;

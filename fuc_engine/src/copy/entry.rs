@@ -273,19 +273,22 @@ impl Entry<'_> {
 
     /// Returns whether the dest may have an ACL, or inherits one if this run created it.
     pub(super) fn dest_acl(&self, origin: Origin) -> DestAcl {
-        let look = || {
-            let at = paths::open_directory_of(self.dest_dir, self.dest_name);
-            at.map_or(DestAcl::Possible, |dir| {
-                attributes::inherited_in(&Inode::directory(dir.as_fd()))
-            })
-        };
         let ctx = self.ctx;
+        let look = || -> Result<DestAcl, Errno> {
+            let dir = paths::open_directory_of(self.dest_dir, self.dest_name)?;
+            let owner = sys::stat_directory(dir.as_fd())?.owner;
+            let dir = Inode::directory(dir.as_fd());
+            Ok(attributes::inherited_in(&ctx.policy, &dir, owner))
+        };
         match self.node {
             _ if origin == Origin::Existing => DestAcl::Possible,
             _ if !ctx.policy.replaces_acls() => DestAcl::Absent,
             Some(node) => node.state.inherited_acl(),
-            None if ctx.policy.options.parents => DestAcl::Possible,
-            None => *ctx.acl_of_target.get_or_init(look),
+            // An operand such as `a/.` gives the target another owner.
+            None if ctx.policy.options.parents || ctx.merges_directories => DestAcl::Possible,
+            None => *ctx
+                .acl_of_target
+                .get_or_init(|| look().unwrap_or(DestAcl::Possible)),
         }
     }
 }

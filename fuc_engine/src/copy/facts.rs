@@ -167,6 +167,8 @@ pub(super) struct DirFacts {
     pub(super) origin: Origin,
     /// Says whether entries created in the dest may inherit an ACL from it.
     pub(super) inherited_acl: DestAcl,
+    /// No other user may rename entries of the dest, unless it is the owner.
+    pub(super) keeps_entries: bool,
     /// The mode to set in the end, if it differs from the present one.
     pub(super) mode_pending: Option<u32>,
 }
@@ -192,6 +194,7 @@ impl Mark {
     const BEHIND_LINK: u32 = 1 << Self::INHERITANCE;
     const CREATED: u32 = 2 << Self::INHERITANCE;
     const GIVES_ACL: u32 = 4 << Self::INHERITANCE;
+    const KEEPS_ENTRIES: u32 = 8 << Self::INHERITANCE;
     /// The first of the flags that matter to the entries of the directory at another engine. No others follow.
     const INHERITANCE: u32 = 24;
 
@@ -203,6 +206,7 @@ impl Mark {
             (facts.has_access_time, Self::HAS_ACCESS_TIME),
             (facts.origin == Origin::Created, Self::CREATED),
             (facts.inherited_acl == DestAcl::Possible, Self::GIVES_ACL),
+            (facts.keeps_entries, Self::KEEPS_ENTRIES),
             (mode.is_some(), Self::HAS_MODE),
         ];
         let flags = flags.iter().filter(|(is_set, _)| *is_set);
@@ -214,7 +218,7 @@ impl Mark {
 
     /// Makes the mark of a directory that belongs to another engine, which has returned `inheritance` for it.
     pub(super) fn borrowed(inheritance: u8) -> Self {
-        let known = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL;
+        let known = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;
         let inherited = u32::from(inheritance) << Self::INHERITANCE & known;
         Self((Self::BORROWED | inherited).into())
     }
@@ -293,6 +297,11 @@ impl Mark {
         }
     }
 
+    /// Returns `true` if no other user may rename entries of the dest, unless it is the owner.
+    pub(super) fn keeps_entries(&self) -> bool {
+        self.has(Self::KEEPS_ENTRIES)
+    }
+
     /// Returns the mode to set in the end.
     pub(super) fn mode(&self) -> Option<u32> {
         let bits = self.bits();
@@ -328,6 +337,7 @@ mod tests {
                 has_access_time: true,
                 origin: Origin::Existing,
                 inherited_acl: DestAcl::Absent,
+                keeps_entries: false,
                 mode_pending,
             };
             Mark::new(None, &facts)
@@ -352,12 +362,13 @@ mod tests {
             has_access_time: true,
             origin: Origin::Created,
             inherited_acl: DestAcl::Possible,
+            keeps_entries: true,
             mode_pending: Some(0o755),
         };
         let owned = Mark::new(None, &facts);
         assert!(!owned.is_borrowed());
         let borrowed = Mark::borrowed(owned.inheritance());
-        assert!(borrowed.is_borrowed() && borrowed.is_behind_link());
+        assert!(borrowed.is_borrowed() && borrowed.is_behind_link() && borrowed.keeps_entries());
         assert_eq!(borrowed.origin(), Origin::Created);
         assert_eq!(borrowed.inherited_acl(), DestAcl::Possible);
         assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());

@@ -22,7 +22,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
 use crate::paths::{c_string, name_of, path_of};
-use crate::sys::{self, At, Fd, Identity, Inode, PathOnly, Stat};
+use crate::sys::{self, At, Fd, Inode, PathOnly, Stat};
 
 /// A prefix of the name of an operand's dest, up to `end`. It names a directory on the way to the dest.
 #[derive(Clone, Copy)]
@@ -58,9 +58,8 @@ impl Prefix {
 struct Parent {
     /// Names the directory. The operand is the first one below it.
     prefix: Prefix,
-    /// Identity of the directory, which must still be there in the end.
-    identity: Identity,
-    origin: Origin,
+    /// The directory, which must still be there in the end.
+    directory: DestParent,
     /// The mode to set in the end, if it differs from the present one.
     mode_pending: Option<u32>,
 }
@@ -70,8 +69,8 @@ struct Parent {
 pub(super) struct MadeParents {
     /// Those that get attributes in the end. Each comes after the one that it is in.
     list: Vec<Parent>,
-    /// The origins of those in the list, by their paths relative to the target.
-    origins: HashMap<CString, Origin>,
+    /// Those in the list, by their paths relative to the target.
+    known: HashMap<CString, DestParent>,
 }
 
 /// Makes the missing directories on the way to the dest of an operand, and adds them to `made`.
@@ -93,18 +92,18 @@ pub(super) fn make<'c>(
         dir = OpenParent::Below(next);
     }
     if ctx.policy.sets_attributes && made.list.len() > known {
-        let origins = existing
+        let directories = existing
             .iter()
-            .map(|parent: &Parent| (parent.prefix.dest(ctx), parent.origin));
-        made.origins.extend(origins);
+            .map(|parent: &Parent| (parent.prefix.dest(ctx), parent.directory));
+        made.known.extend(directories);
         made.list.splice(known..known, existing);
     }
     if let Some(prefix) = last {
         let stat = sys::stat_directory(dir.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
-        let origin = made.origins.get(&prefix.dest(ctx));
+        let known = made.known.get(&prefix.dest(ctx));
         let parent = DestParent {
             identity: stat.identity,
-            origin: origin.copied().unwrap_or(Origin::Existing),
+            origin: known.map_or(Origin::Existing, |known| known.origin),
         };
         // An operand is begun once per run.
         let _ = ctx.operands.state(operand).parent.set(parent);
@@ -125,10 +124,16 @@ fn open_or_make(
         name: &name_of(dest.to_bytes()),
         path: || prefix.path(ctx),
     };
-    let origin = made.origins.get(&dest).copied();
-    let open = || match origin {
-        // Another process has replaced it if it is a link now.
-        Some(Origin::Created) => sys::open_path_directory(above, spot.name, Symlinks::NoFollow),
+    let known = made.known.get(&dest).copied();
+    let open = || match known {
+        Some(made) if made.origin == Origin::Created => {
+            let dir = sys::open_path_directory(above, spot.name, Symlinks::NoFollow)?;
+            // Another process may have replaced it.
+            match sys::is_same_directory(dir.as_fd(), made.identity)? {
+                true => Ok(dir),
+                false => Err(Errno::STALE),
+            }
+        }
         _ => open_component(&ctx.policy, above, spot.name),
     };
     let opened = ctx
@@ -136,12 +141,15 @@ fn open_or_make(
         .open(spot, Origin::Existing, || ctx.descriptors.making_room(open));
     match opened {
         Ok(dir) => {
-            if origin.is_none() {
+            if known.is_none() {
                 let stat = sys::stat_directory(dir.as_fd());
+                let stat = stat.map_err(prefix.failed(ctx, Operation::Stat))?;
                 existing.push(Parent {
                     prefix,
-                    identity: stat.map_err(prefix.failed(ctx, Operation::Stat))?.identity,
-                    origin: Origin::Existing,
+                    directory: DestParent {
+                        identity: stat.identity,
+                        origin: Origin::Existing,
+                    },
                     mode_pending: None,
                 });
             }
@@ -177,17 +185,22 @@ fn make_one(
     let opened = ctx.changes.open(spot, Origin::Created, open);
     let fd = opened.map_err(prefix.failed(ctx, Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
+    if sys::is_of_another(fd.as_fd(), granted.owner, ctx.policy.user) {
+        return Err(prefix.failed(ctx, Operation::Stat)(Errno::STALE));
+    }
     let let_owner_fill = || attributes::let_owner_fill(fd.as_fd(), granted.mode & 0o7777);
     let mode_pending = ctx
         .changes
         .really(let_owner_fill)
         .map_err(prefix.failed(ctx, Operation::SetMode))?;
-    let origin = Origin::Created;
-    made.origins.insert(prefix.dest(ctx), origin);
+    let directory = DestParent {
+        identity: granted.identity,
+        origin: Origin::Created,
+    };
+    made.known.insert(prefix.dest(ctx), directory);
     made.list.push(Parent {
         prefix,
-        identity: granted.identity,
-        origin,
+        directory,
         mode_pending,
     });
     Ok(fd)
@@ -259,20 +272,20 @@ fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
     let source = PathOnly::find(source_at(ctx, &source)).map_err(failed(Operation::Stat))?;
     let dest = PathOnly::of(dir).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
-    let set = attributes::transfer(policy, &source, &dest, parent.origin, acl);
+    let set = attributes::transfer(policy, &source, &dest, parent.directory.origin, acl);
     let set = set.map_err(failed(Operation::Stat))?;
     ctx.report_attributes(parent.prefix.operand, set, || parent.prefix.path(ctx))
 }
 
 /// Opens the directory, and no other one that has its name now.
 fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<Fd, Errno> {
-    let symlinks = match parent.origin {
+    let symlinks = match parent.directory.origin {
         Origin::Created => Symlinks::NoFollow,
         // A link may have led to it.
         Origin::Existing => Symlinks::Follow,
     };
     let dir = sys::open_path_directory(ctx.target(), &parent.prefix.dest(ctx), symlinks)?;
-    if !sys::is_same_directory(dir.as_fd(), parent.identity)? {
+    if !sys::is_same_directory(dir.as_fd(), parent.directory.identity)? {
         return Err(Errno::STALE);
     }
     Ok(dir)

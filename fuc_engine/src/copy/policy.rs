@@ -92,8 +92,13 @@ impl<'a> Policy<'a> {
     /// cp, a link to a directory stands for it there, unless another user could have put it
     /// there to lead this run elsewhere.
     pub(super) fn follows_parent(&self, link: &Stat) -> bool {
+        self.options.rules.follow_links_to_directories || self.trusts(link.st_uid)
+    }
+
+    /// Returns `true` if this owner does not use what it owns against this run: it is root or the user itself.
+    pub(super) fn trusts(&self, owner: u32) -> bool {
         const ROOT: u32 = 0;
-        self.options.rules.follow_links_to_directories || [self.user, ROOT].contains(&link.st_uid)
+        [self.user, ROOT].contains(&owner)
     }
 
     /// Returns `true` if the mode alone shows that this process may read the file.
@@ -130,7 +135,7 @@ impl<'a> Policy<'a> {
 
     /// Returns `true` if a dest loses the ACL that its source does not have.
     pub(super) fn replaces_acls(&self) -> bool {
-        self.options.preserve.mode != ModePolicy::Default
+        self.sets_attributes && self.options.preserve.mode != ModePolicy::Default
     }
 
     /// Returns what becomes of an extended attribute that is not a POSIX ACL.

@@ -8,8 +8,10 @@ use rustix::io::Errno;
 
 use super::at::{At, Symlinks};
 use super::fd::Fd;
+use super::filesystem::Storage;
 use super::interrupted::retry_on_intr;
 use super::proc::path_of_open;
+use super::stat::stat_directory;
 
 /// Says for what opening may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +134,19 @@ pub(crate) fn open_path_directory(
 /// Creates an empty file that has no name and is on no disk.
 pub(crate) fn create_in_memory() -> Result<Fd, Errno> {
     memfd_create(c"", MemfdFlags::CLOEXEC).map(Fd::from)
+}
+
+/// Returns `true` if what was opened by the name of something that this process has just created as `user` is another
+/// inode, because it belongs to `owner`.
+///
+/// Many servers decide who owns what is created, so only native filesystems are believed. A tracer may show
+/// a user as root, but not its files.
+pub(crate) fn is_of_another(opened: BorrowedFd<'_>, owner: u32, user: u32) -> bool {
+    let is_own = || {
+        let own = create_in_memory().and_then(|own| stat_directory(own.as_fd()));
+        own.is_ok_and(|own| own.owner == owner)
+    };
+    owner != user && Storage::of(opened) == Storage::Native && !is_own()
 }
 
 /// Opens a source to read it.

@@ -19,6 +19,7 @@ pub(crate) struct DirStat {
     pub(crate) identity: Identity,
     /// The `st_mode`, including the type.
     pub(crate) mode: u32,
+    pub(crate) owner: u32,
 }
 
 pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
@@ -44,7 +45,8 @@ fn stat_directory_with(
     dir: BorrowedFd<'_>,
     more: StatxFlags,
 ) -> Result<(DirStat, FileTime), Errno> {
-    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::INO | StatxFlags::BTIME | more;
+    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID | StatxFlags::INO;
+    let wanted = wanted | StatxFlags::BTIME | more;
     match statx(dir, c"", AtFlags::EMPTY_PATH, wanted)? {
         Ok(stat) => {
             let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
@@ -52,6 +54,7 @@ fn stat_directory_with(
             let found = DirStat {
                 identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
                 mode: u32::from(stat.stx_mode),
+                owner: stat.stx_uid,
             };
             Ok((found, file_time(stat.stx_atime)))
         }
@@ -59,6 +62,7 @@ fn stat_directory_with(
             let found = DirStat {
                 identity: Identity::new(FileId::of(&stat), None),
                 mode: stat.st_mode,
+                owner: stat.st_uid,
             };
             Ok((found, times(&stat)[0]))
         }

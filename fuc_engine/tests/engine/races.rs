@@ -15,7 +15,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use fuc_engine::{Cause, CopyOp, Dereference, Event, Operation, Preserve, Refusal, RemoveOp};
 use rustix::io::Errno;
 use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits, Numbering, Skip};
+use testkit::probe::{FuseMount, Habits, Numbering, Skip, is_root, supports_acls};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
@@ -118,6 +118,81 @@ fn one_removing_thread() -> RemoveOp<'static> {
 
 fn one_copying_thread() -> CopyOp<'static> {
     CopyOp::new().with(|options| options.threads = threads(1))
+}
+
+/// Returns options that give a copy the ACLs of its source, and no others.
+fn acls_of_the_source() -> CopyOp<'static> {
+    one_copying_thread().with(|options| options.preserve = Preserve::all())
+}
+
+/// Makes a source at `s`, and a dest directory at `d` of another user, which [`add_default_acl`] lets act.
+fn build_for_another_owner(scratch: &Scratch) -> Result<[PathBuf; 2], Skip> {
+    if !is_root() || !supports_acls(scratch.path()) {
+        return Err(Skip(
+            "another owner takes root, and its ACL takes setfacl".into(),
+        ));
+    }
+    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    build(&root);
+    Tree::at(&dest)
+        .dir("1")
+        .select("1")
+        .owner(ANOTHER_USER, ANOTHER_USER);
+    Tree::at(&dest).select("").owner(ANOTHER_USER, ANOTHER_USER);
+    Ok([root, dest])
+}
+
+const ANOTHER_USER: u32 = 65_534;
+
+/// Does what the owner of a directory may do at any time.
+fn add_default_acl(dir: &Path) {
+    let acl = format!("d:u:{ANOTHER_USER}:rwx,d:m::rwx");
+    Tree::at(dir).select("").acl(&acl);
+}
+
+#[test]
+fn an_acl_that_the_owner_of_an_older_dest_adds_during_the_run_gives_it_no_copy() {
+    let removing = || acls_of_the_source().with(|options| options.rules.remove_first = true);
+    let attributes = Attributes::XATTRS | Attributes::MODE | Attributes::OWNER;
+    for options in [acls_of_the_source(), removing()] {
+        let scratch = Scratch::in_memory();
+        let [root, dest] = or_skip!(build_for_another_owner(&scratch));
+        let (acted, copied) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let told = Meddler::new(|event| {
+            if matches!(event, Event::Copied { .. }) && copied.fetch_add(1, Ordering::Relaxed) == 0
+            {
+                for dir in [&dest, &dest.join("1")] {
+                    add_default_acl(dir);
+                    acted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        })
+        .copy(options, &root, &dest);
+        assert_eq!(told.failures, []);
+        assert_eq!(acted.into_inner(), 2);
+        assert!(copied.into_inner() > DIRS);
+        assert_same_tree(&root, &dest, attributes);
+    }
+}
+
+#[test]
+fn an_acl_that_the_owner_of_the_target_adds_between_operands_gives_it_no_copy() {
+    let scratch = Scratch::in_memory();
+    let [root, target] = or_skip!(build_for_another_owner(&scratch));
+    let names = ["beside", "second", "third"];
+    Tree::at(&root).file("second", "").file("third", "");
+    let operands: Vec<_> = names.map(|name| root.join(name)).into();
+    let copied = AtomicUsize::new(0);
+    let told = Meddler::new(|event| {
+        if matches!(event, Event::Copied { .. }) && copied.fetch_add(1, Ordering::Relaxed) == 0 {
+            add_default_acl(&target);
+        }
+    })
+    .copy_into(acls_of_the_source(), &operands, &target);
+    assert_eq!((told.failures, copied.into_inner()), (vec![], 3));
+    for name in names {
+        assert_same_tree(root.join(name), target.join(name), Attributes::XATTRS);
+    }
 }
 
 #[test]
@@ -294,6 +369,26 @@ fn links_that_replace_new_parents_are_not_followed() {
     }
     let causes: Vec<_> = told.failures.iter().map(|failure| failure.cause).collect();
     assert_eq!(causes, [Cause::Refused(Refusal::ParentNotDirectory)]);
+}
+
+#[test]
+fn another_directory_in_place_of_a_new_parent_gets_no_copy() {
+    let arena = or_skip!(Arena::new());
+    Tree::at(arena.at("own")).file("b/g", MARKER);
+    let is_exchanged = AtomicUsize::new(0);
+    let told = copy_with_parents(&arena, |event, dest| {
+        if matches!(event, Event::Copied { dest: copy, .. } if copy == dest.join("a/b/f")) {
+            is_exchanged.fetch_add(1, Ordering::Relaxed);
+            exchange(dest.join("a"), arena.at("own")).expect("both exist");
+        }
+    });
+    assert_eq!(is_exchanged.into_inner(), 1);
+    assert_eq!(fs::read_to_string(arena.at("own/b/f")).unwrap(), "f");
+    let dest = arena.at("d").join(arena.at("s").strip_prefix("/").unwrap());
+    assert_eq!(fs::read_to_string(dest.join("a/b/g")).unwrap(), MARKER);
+    let causes: Vec<_> = told.failures.iter().map(|failure| failure.cause).collect();
+    let exists = failed(Operation::MakeParent, Errno::EXIST);
+    assert_eq!(causes, [exists]);
 }
 
 #[test]

@@ -83,11 +83,16 @@ pub(super) fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
 /// The bits of a mode for the group.
 const GROUP: u32 = 0o070;
 
-/// Finds out whether entries that are created in a directory inherit an ACL.
-pub(crate) fn inherited_in(dir: &Inode<'_>) -> DestAcl {
+/// Finds out whether entries that are created in a directory may inherit an ACL before the run ends.
+///
+/// Only its owner and root can give it a default ACL. So what is seen now is believed if this user trusts its owner.
+pub(crate) fn inherited_in(policy: &Policy<'_>, dir: &Inode<'_>, owner: u32) -> DestAcl {
+    if !policy.trusts(owner) {
+        return DestAcl::Possible;
+    }
     match dir.xattr(DEFAULT_ACL) {
-        Err(Failed(_)) => DestAcl::Absent,
-        Ok(_) | Err(InodeError::NoWay) => DestAcl::Possible,
+        Err(Failed(Errno::NODATA | Errno::OPNOTSUPP)) => DestAcl::Absent,
+        _ => DestAcl::Possible,
     }
 }
 

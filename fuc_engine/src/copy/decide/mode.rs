@@ -15,7 +15,7 @@ const SET_ID: u32 = 0o6000;
 const SET_USER_ID: u32 = 0o4000;
 const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
 const OWNER: u32 = 0o700;
 
@@ -32,7 +32,7 @@ pub(crate) enum Origin {
 /// Says whether a dest may have an ACL before it gets that of its source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DestAcl {
-    /// This run created it, in a directory without a default ACL.
+    /// This run created it in a directory that has no default ACL, and whose owner is trusted to give it none.
     Absent,
     Possible,
 }

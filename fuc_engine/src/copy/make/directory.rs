@@ -105,6 +105,10 @@ impl Entering<'_> {
         if source.unlisted.is_none() && ctx.changes.is_absent(dest.as_fd()) {
             self.check_absent(id);
         }
+        let is_new = origin == Origin::Created;
+        if is_new && sys::is_of_another(dest.as_fd(), stat.owner, ctx.policy.user) {
+            return Err(Some(entry.dest_error(Operation::Stat, Errno::STALE)));
+        }
         // Some filesystems give all directories one number, also new ones.
         let is_same = id.file() == stat.identity.file() && origin == Origin::Existing;
         if is_same && !ctx.policy.keeps_existing() {
@@ -113,7 +117,7 @@ impl Entering<'_> {
             return Err((!is_complete).then(|| entry.refused(Refusal::SameFile).error));
         }
         let facts = self
-            .describe(&source, dest.as_fd(), stat.mode, origin)
+            .describe(&source, dest.as_fd(), &stat, origin)
             .map_err(failed(Operation::SetMode))?;
         if origin == Origin::Created {
             entry.emit_copied(None);
@@ -264,19 +268,19 @@ impl Entering<'_> {
         diagnose::directory_creation(self.entry, source.identity.file(), errno)
     }
 
-    /// Prepares the dest, which has the mode `present`, to be filled. Fails if its owner may not do that.
+    /// Prepares the dest, which was seen as `seen`, to be filled. Fails if its owner may not do that.
     fn describe(
         &self,
         source: &SourceDir,
         dest: BorrowedFd<'_>,
-        present: u32,
+        seen: &DirStat,
         origin: Origin,
     ) -> Result<DirFacts, Errno> {
         let entry = self.entry;
         let policy = &entry.ctx.policy;
         let mut mode_pending = None;
         if origin == Origin::Created {
-            let granted = present & 0o7777;
+            let granted = seen.mode & 0o7777;
             mode_pending = entry
                 .ctx
                 .changes
@@ -287,11 +291,10 @@ impl Entering<'_> {
         let is_kept = self.purpose == Purpose::ProcessEntries && origin == Origin::Existing;
         let gets_attributes = policy.sets_attributes && !is_kept;
         if gets_attributes {
-            let last = policy.last_directory_mode(source.stat.mode, present, origin);
+            let last = policy.last_directory_mode(source.stat.mode, seen.mode, origin);
             mode_pending = last.or(mode_pending);
         }
         let inode = Inode::directory(dest);
-        let above = entry.node.map(|node| node.state.inherited_acl());
         Ok(DirFacts {
             gets_attributes,
             is_behind_link: source.symlinks == Symlinks::Follow,
@@ -301,14 +304,30 @@ impl Entering<'_> {
                 .accessed
                 .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok()),
             origin,
-            inherited_acl: match (above, origin) {
-                _ if !policy.replaces_acls() => DestAcl::Absent,
-                // It has the default ACL of its parent.
-                (Some(above), Origin::Created) => above,
-                _ => attributes::inherited_in(&inode),
-            },
+            inherited_acl: self.inherited_acl(&inode, seen, origin),
+            keeps_entries: seen.mode & mode::WRITABLE_BY_OTHERS == 0,
             mode_pending,
         })
+    }
+
+    /// Returns whether what is created in the dest may inherit an ACL from it.
+    fn inherited_acl(&self, dest: &Inode<'_>, seen: &DirStat, origin: Origin) -> DestAcl {
+        let ctx = self.entry.ctx;
+        // It is the directory that was created, and has no default ACL.
+        let inherits_nothing = |parent: &CopyNode| {
+            parent.state.keeps_entries() && parent.state.inherited_acl() == DestAcl::Absent
+        };
+        if !ctx.policy.replaces_acls() {
+            return DestAcl::Absent;
+        }
+        // Another operand may give a common dest to another user while this one fills it.
+        if ctx.merges_directories {
+            return DestAcl::Possible;
+        }
+        if origin == Origin::Created && self.entry.node.is_some_and(inherits_nothing) {
+            return DestAcl::Absent;
+        }
+        attributes::inherited_in(&ctx.policy, dest, seen.owner)
     }
 
     /// Gives the dest of a source that is not listed its attributes. Reports the reason if it is an error.

@@ -143,6 +143,9 @@ fn create_or_replace(
 fn set_attributes(entry: &Entry<'_>, source: &PathOnly) -> Result<(), Failure> {
     let dest = PathOnly::find(entry.dest_at());
     let dest = dest.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
+    if sys::is_of_another(dest.as_fd(), dest.stat().st_uid, entry.ctx.policy.user) {
+        return Err(entry.making_failure(Operation::Stat, Errno::STALE));
+    }
     transfer(entry, [source, &dest], Origin::Created)
 }
 
