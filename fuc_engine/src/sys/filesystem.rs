@@ -1,4 +1,23 @@
-//! Facts about the filesystem that a file is on.
+//! Facts about the filesystem that a file is on, and what follows for calls that cp does not make.
+//!
+//! A server may accept a call that few programs make, and not do what it says. So its success is believed only where it was
+//! tried, or where it cannot be wrong. Elsewhere, files are copied by the calls of cp.
+//!
+//! | call | used on | its success is believed because |
+//! |---|---|---|
+//! | `openat` with `O_TMPFILE`, then `linkat` by descriptor | native | these filesystems are tested. JuiceFS loses the file |
+//! | `linkat` by descriptor, for the copy of a hard link | all | the file has its first name already, so it cannot vanish |
+//! | `mknodat` for an empty file | native | as above. On a server, watchers also miss the event of a closed file |
+//! | `fchmodat2`, and `fchownat`, `utimensat` with `AT_EMPTY_PATH` | all | filesystems cannot tell them from `fchmod` and its like |
+//! | opening a file once more through `/proc` | all | it is an ordinary open. A file that should be empty then is looked at |
+//! | `renameat2` without replacement | all | the kernel refuses the flag for filesystems that lack it |
+//! | `copy_file_range` for less than a whole file | all | cp makes the call. Unless the source is native, a read confirms the end |
+//! | `syncfs` instead of `fsync` | not on servers | of servers, it may only write to the server |
+//! | `sync_file_range`, `posix_fadvise` | all | they only hasten what happens anyway, or report errors |
+//! | `openat` with `O_DIRECT`, to compare copies | all | what is read is compared |
+//!
+//! Not in the table are calls that cp makes, too: `ioctl` with `FICLONE`, `fallocate` that punches a hole, `lseek` to data and
+//! holes, and `copy_file_range` between two mounts.
 
 use std::os::fd::BorrowedFd;
 

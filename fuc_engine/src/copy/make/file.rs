@@ -21,6 +21,7 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
+use crate::copy::collisions;
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::Failure;
 use crate::copy::decide::clear::{Making, links_at_dest};
@@ -29,10 +30,10 @@ use crate::copy::dest::existing;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{Facts, FileId, Symlinks};
+use crate::copy::facts::{CopyNode, Facts, FileId, Symlinks};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
-use crate::node::Side;
+use crate::node::{Dir, Side};
 use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
@@ -133,7 +134,15 @@ pub(crate) fn try_copy_empty(entry: &Entry<'_>, scratch: &mut CopyScratch) -> bo
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
     // On failure the dest exists, or the filesystem cannot make files this way. Opening both files
     // then shows which.
-    sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok()
+    let dest = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
+    let is_beside = entry.node.and_then(dest).is_some_and(is_on_filesystem);
+    if is_beside || collisions::is_native(&entry) {
+        return sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok();
+    }
+    // As cp does it.
+    let create = || sys::create_file(entry.dest_dir, entry.dest_name, mode);
+    let created = entry.ctx.descriptors.making_room(create);
+    created.and_then(sys::close_checked).is_ok()
 }
 
 /// The result of filling a dest.
