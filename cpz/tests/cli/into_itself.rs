@@ -3,12 +3,13 @@
 //! GNU's, and check that our copy has everything except the refused part.
 
 use std::fs;
+use std::path::Path;
 
 use testkit::{
     or_skip,
-    probe::{Layers, Overlay},
-    run::{Run, Status},
-    snapshot::{Attributes, Kind, Snapshot},
+    probe::{FuseMount, Habits, Layers, Numbering, Overlay},
+    run::{Outcome, Run, Status},
+    snapshot::{Attributes, Kind, Snapshot, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
@@ -159,6 +160,65 @@ fn refuses_a_copy_that_an_overlay_shows_in_its_source() {
         assert_eq!(copied, b"content");
         assert!(Snapshot::of(overlay.path(), Attributes::NAMES).len() < 20);
     }
+}
+
+/// Copies by `cpz -r` in `dir`, and stops a copy that does not end.
+fn copy(dir: impl AsRef<Path>, operands: [&str; 2]) -> Outcome {
+    let run = Run::new("timeout").args(["60", CPZ, "-r"]).args(operands);
+    run.current_dir(dir).output()
+}
+
+#[track_caller]
+fn is_refused(outcome: &Outcome, [source, dest]: [&str; 2]) {
+    let expected = format!("cpz: cannot copy a directory, '{source}', into itself, '{dest}'\n");
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(complaint(outcome), expected);
+}
+
+#[test]
+fn refuses_a_copy_that_another_mount_shows_in_its_source() {
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).dir("one").dir("other");
+    build(&Tree::at(scratch.path().join("stored")));
+    let at = |name: &str| scratch.path().join(name);
+    let mount = |point| FuseMount::over(&at("stored"), &at(point), Habits::default());
+    let (_one, _other) = (or_skip!(mount("one")), or_skip!(mount("other")));
+    for operands in [["one/a", "other/a/b/new"], ["one/a", "other/a/1/new"]] {
+        let outcome = copy(&scratch, operands);
+        is_refused(&outcome, operands);
+        all_is_there(&scratch, &operands[1].replace("other", "stored"));
+    }
+}
+
+#[test]
+fn refuses_a_copy_by_its_path_where_each_look_shows_new_numbers() {
+    let numbering = Numbering::Fresh;
+    let habits = || Habits {
+        numbering,
+        ..Habits::default()
+    };
+    for operands in [["a", "a/new"], ["./a", "a/b/new"]] {
+        let mount = or_skip!(FuseMount::with(habits()));
+        build(&Tree::at(mount.path()));
+        let outcome = copy(mount.path(), operands);
+        is_refused(&outcome, operands);
+        let new = Snapshot::of(mount.stored().join(operands[1]), Attributes::NAMES);
+        assert_eq!(new.kind("1/f"), Some(Kind::RegularFile), "{new:?}");
+    }
+}
+
+#[test]
+fn copies_a_directory_beside_itself_where_all_have_one_number() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        numbering: Numbering::Zero,
+        ..Habits::default()
+    }));
+    build(&Tree::at(mount.path()));
+    Tree::at(mount.path()).file("a/new/a/new/f", "");
+    let outcome = copy(mount.path(), ["a", "new"]);
+    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    let [source, dest] = ["a", "new"].map(|name| mount.stored().join(name));
+    assert_same_tree(source, dest, Attributes::NAMES);
 }
 
 #[test]

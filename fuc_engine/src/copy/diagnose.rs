@@ -4,7 +4,9 @@
 //! saw. This engine creates the dest first and looks only after a failure. The functions here
 //! make that look, and choose the error that cp would have reported. They change nothing.
 
-use std::path::PathBuf;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -13,11 +15,12 @@ use super::context::{Context, Failure};
 use super::decide::clear::obstacle;
 use super::decide::mode::Origin;
 use super::entry::Entry;
-use super::facts::{CopyNode, DestState, Facts, FileId, Symlinks};
+use super::facts::{CopyNode, DestState, Facts, FileId, Fingerprint, Symlinks};
 use super::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::sys::{self, Identity};
+use crate::paths;
+use crate::sys::{self, Identity, Stat};
 
 /// The most levels above a directory on which its copy is looked for. In a chain of directories, the time would grow with the
 /// square of the depth.
@@ -227,15 +230,19 @@ pub(super) fn into_itself(entry: &Entry<'_>) -> Error {
 
 /// Fails if a copy would not end. `source`, which was perhaps reached through a link, is then one of these:
 ///
-/// - the dest of its operand,
-/// - the copy of a directory above it, seen through another filesystem,
+/// - the dest of its operand, by its number or by its path,
+/// - the copy of a directory above it, seen through another filesystem or another mount,
 /// - a directory above a link to it, or the copy of such a directory. A dest in the way of the former is reported first.
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not.
 pub(super) fn cycle(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> Result<(), Error> {
     let root = entry.ctx.operands.state(entry.operand).root.get();
-    if root.is_some_and(|root| root.file() == source.file()) || is_seen_copy(entry, source) {
+    // Some filesystems give all directories one number.
+    let differs = |above: Identity| above.file() != source.file();
+    let has_own_number = source.birth() != 0 || entry.source_directory().is_some_and(differs);
+    let is_root = has_own_number && root.is_some_and(|root| root.file() == source.file());
+    if is_root || has_own_number && is_seen_copy(entry, source) || is_dest_by_path(entry, source) {
         return Err(into_itself(entry));
     }
     let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
@@ -251,17 +258,47 @@ pub(super) fn cycle(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> 
 /// Returns `true` if `source` is the copy of a directory not far above it. If both layers of an overlay are on one
 /// filesystem, it shows directories of the upper layer with their inode numbers and times of birth, but with its own device.
 /// A snapshot shows directories in the same way, but none that this run has made. Coarse times and small numbers may be
-/// equal by chance.
+/// equal by chance. Another mount of a server shows them with their numbers, perhaps without times of birth.
 fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
     let dest_of = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
     let is_elsewhere = |dest: Identity| dest.device() != source.device();
     let is_copy = |node: &CopyNode| {
         node.state.origin() == Origin::Created
             && *node.place.name == *entry.source_name
-            && dest_of(node).is_some_and(|dest| dest.is_shown_as(source))
+            && dest_of(node).is_some_and(|dest| dest.may_be_shown_as(source))
+            && (source.birth() != 0 || has_stat_of_dest(entry, node))
     };
     entry.node.and_then(dest_of).is_some_and(is_elsewhere)
         && above(entry).take(MOST_LEVELS).any(is_copy)
+}
+
+/// Returns `true` if the source looks like the dest of `node`, which was changed a moment ago.
+#[cold]
+fn has_stat_of_dest(entry: &Entry<'_>, node: &CopyNode) -> bool {
+    let dest = entry.ctx.descriptors.pin(node, Side::Dest, entry.ctx);
+    let dest = dest.and_then(|dest| sys::stat_open(dest.as_fd()));
+    let is_same = |source: &Stat, dest: &Stat| {
+        Fingerprint::of(source) == Fingerprint::of(dest)
+            && sys::times(source)[2] == sys::times(dest)[2]
+    };
+    matches!((entry.stat_source(), dest), (Ok(source), Ok(dest)) if is_same(&source, &dest))
+}
+
+/// Returns `true` if the path of the source is that of its operand's dest. On a filesystem that shows a new number at each
+/// look, nothing else is known.
+fn is_dest_by_path(entry: &Entry<'_>, source: Identity) -> bool {
+    let ctx = entry.ctx;
+    let has_same_base = ctx.bases.source.as_raw_fd() == ctx.bases.dest.as_raw_fd();
+    if source.birth() != 0 || entry.is_operand() || !has_same_base {
+        return false;
+    }
+    let dest = ctx.operand_path(entry.operand, Side::Dest);
+    let (_, name) = paths::split(dest.as_os_str().as_bytes());
+    let steps = |path: &Path| {
+        let components = path.components().filter(|step| *step != Component::CurDir);
+        components.collect::<PathBuf>()
+    };
+    name == entry.source_name.to_bytes() && steps(&entry.path(Side::Source)) == steps(&dest)
 }
 
 fn above<'e>(entry: &Entry<'e>) -> impl Iterator<Item = &'e CopyNode> + Clone {

@@ -77,9 +77,9 @@ impl Identity {
         self.device_and_birth as u32
     }
 
-    /// Returns `true` if all but the device is known to be equal.
-    pub(crate) fn is_shown_as(self, other: Self) -> bool {
-        self.birth() != 0 && self.birth() == other.birth() && self.inode == other.inode
+    /// Returns `true` if all but the device is equal. That says little if the time of birth is unknown.
+    pub(crate) fn may_be_shown_as(self, other: Self) -> bool {
+        self.birth() == other.birth() && self.inode == other.inode
     }
 }
 
