@@ -46,7 +46,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("ftruncate", "EIO EINTR EFBIG EPERM EACCES ENOSPC"),
     ("read", "EIO EINTR ESTALE"),
     (
-        "write close fsync syncfs fdatasync",
+        "write close fsync syncfs fdatasync sync_file_range",
         "EIO EINTR ENOSPC EDQUOT",
     ),
     ("fadvise64", "EINVAL"),
