@@ -49,6 +49,7 @@ mod same_file_by_rule;
 mod served_attributes;
 mod served_content;
 mod served_filesystems;
+mod served_habits;
 mod served_names;
 mod several;
 mod special;

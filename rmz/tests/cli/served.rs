@@ -5,10 +5,11 @@ use testkit::{
     probe::{Errno, FileType, FuseMount, Habits, has_program},
     run::{Run, Status},
     skip,
+    snapshot::Attributes,
     tree::Tree,
 };
 
-use crate::support::RMZ;
+use crate::support::{RM, RMZ};
 
 const KINDS: [FileType; 5] = [
     FileType::RegularFile,
@@ -148,4 +149,30 @@ fn errno_text(errno: Errno) -> String {
     let text = std::io::Error::from(errno).to_string();
     let (text, _) = text.split_once(" (os error").expect("a system error");
     text.to_owned()
+}
+
+#[test]
+fn removals_on_a_server_that_refuses_or_lies_are_those_of_gnu() {
+    let none = Habits::default;
+    #[rustfmt::skip]
+    let rows = [
+        Habits { implicit_directories: true, ..none() },
+        Habits { after_unlink: Some(Errno::NOENT), ..none() },
+        Habits { zero_links: true, ..none() },
+    ];
+    for habits in rows {
+        let mount = or_skip!(FuseMount::with(habits));
+        for options in [&["-f", "s"][..], &["s/file", "s/missing"]] {
+            let parity = RM.parity().on(mount.path()).args(options);
+            parity.attributes(Attributes::CONTENT).check(|tree| {
+                // Without it, the directory of the test would vanish, too.
+                tree.file("kept", "")
+                    .file("s/file", "")
+                    .file("s/read-only", "")
+                    .mode(0o444)
+                    .file("s/d/e/file", "")
+                    .symlink("s/link", "file");
+            });
+        }
+    }
 }
