@@ -98,7 +98,10 @@ fn the_last_of_i_and_n_counts() {
 fn declined_copies_make_the_status_1() {
     let status = |answers: &str| {
         let dir = Scratch::new();
-        files(&Tree::at(dir.path()));
+        let tree = Tree::at(dir.path());
+        files(&tree);
+        // Only root may write to a file of mode 444.
+        tree.select("b").mode(0o644);
         let run = Run::new(CPZ).args(["-i", "a", "b"]).current_dir(&dir);
         run.stdin(answers).output().status
     };
