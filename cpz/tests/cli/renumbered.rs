@@ -29,7 +29,7 @@ fn linked() -> (Scratch, String) {
 
 #[test]
 fn are_kept_between_the_copies() {
-    for numbering in [Numbering::Lasting, Numbering::Forgetful] {
+    for numbering in [Numbering::Lasting, Numbering::Forgetful, Numbering::Fresh] {
         for threads in ["--threads=1", "--threads=8"] {
             let (source, d) = linked();
             let mount = or_skip!(FuseMount::with(Habits {

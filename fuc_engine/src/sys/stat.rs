@@ -28,11 +28,14 @@ pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
 
 /// Returns `true` if `dir` is the directory that `known` was read from.
 ///
-/// The time of birth is compared only if the filesystem keeps it. That question takes another call, so
-/// it is asked only if nothing but the time differs.
+/// The time of birth is compared only if the filesystem keeps it, and the number only if it shows the same one at each
+/// look. These questions take more calls, so they are asked only after a difference.
 pub(crate) fn is_same_directory(dir: BorrowedFd<'_>, known: Identity) -> Result<bool, Errno> {
     let found = stat_directory(dir)?.identity;
-    Ok(found == known || found.file() == known.file() && !keeps_identities(dir))
+    if found == known || keeps_identities(dir) {
+        return Ok(found == known);
+    }
+    Ok(found.file() == known.file() || stat_directory(dir)?.identity.file() != found.file())
 }
 
 /// Returns the same as [`stat_directory`], and the directory's time of access.

@@ -28,6 +28,7 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, Created, LinkedTo, create_or_replace};
 use crate::copy::changes::New;
+use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Clear, Making};
 use crate::copy::entry::{Entry, StoredEntry};
@@ -229,11 +230,16 @@ impl LinkTable {
     }
 }
 
-/// Describes the copy that was made at the dest of `entry`: the file that was `written`, or the
+/// Describes the copy of `source` that was made at the dest of `entry`: the file that was `written`, or the
 /// file that has the name if the copy was not written through a descriptor.
 ///
-/// If the name does not lead to the file that was written, [`link`] reports that.
-pub(crate) fn find_copy(entry: &Entry<'_>, written: Option<FileId>) -> Result<FirstCopy, Errno> {
+/// If the name does not lead to the file that was written, [`link`] reports that. Where files do not keep their inode
+/// numbers, type and size decide.
+pub(crate) fn find_copy(
+    entry: &Entry<'_>,
+    source: &Stat,
+    written: Option<FileId>,
+) -> Result<FirstCopy, Errno> {
     let named = entry.stat_dest(Symlinks::NoFollow);
     // The file that was written may not be at its name any more.
     let unseen = |id| SeenFile {
@@ -247,6 +253,12 @@ pub(crate) fn find_copy(entry: &Entry<'_>, written: Option<FileId>) -> Result<Fi
             match entry.stat_dest(Symlinks::Follow) {
                 Ok(target) if FileId::of(&target) == written => {
                     (SeenFile::of(&named), Some(Box::new(SeenFile::of(&target))))
+                }
+                _ if sys::is_regular(&named)
+                    && named.st_size == source.st_size
+                    && !collisions::is_native(entry) =>
+                {
+                    (SeenFile::of(&named), None)
                 }
                 _ => (unseen(written), None),
             }
@@ -339,12 +351,12 @@ fn try_link_by_name(
     name: &CStr,
 ) -> Result<bool, Errno> {
     sys::create_hard_link(first, entry.dest_dir, name)?;
-    let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow)?;
-    if FileId::of(&made) == file.id {
+    let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow);
+    if made.is_ok_and(|made| FileId::of(&made) == file.id) {
         return Ok(true);
     }
     sys::unlink(entry.dest_dir, name)?;
-    Ok(false)
+    made.map(|_| false)
 }
 
 /// Links `name` in the directory of the dest to the file at `first`, if that is `file`.

@@ -55,7 +55,7 @@ impl EntryCopy<'_, '_, '_, '_> {
             Claim::First => {
                 let made = make(self);
                 let written = made.as_ref().ok();
-                let first = written.and_then(|&written| self.find_copy(written));
+                let first = written.and_then(|&written| self.find_copy(source, written));
                 // If the dest was another name of the source, a link to it would not be a link to a copy.
                 self.complete(id, first.filter(|first| first.itself.id != id));
                 made?;
@@ -84,7 +84,7 @@ impl EntryCopy<'_, '_, '_, '_> {
         }
         match self.claim(source) {
             Claim::First => {
-                let first = self.find_copy(Some(FileId::of(dest)));
+                let first = self.find_copy(source, Some(FileId::of(dest)));
                 self.complete(FileId::of(source), first);
             }
             Claim::Waiting => return Ok(Adopted::Waiting),
@@ -140,9 +140,9 @@ impl EntryCopy<'_, '_, '_, '_> {
 
     /// Finds the copy that was made. If that fails, it is reported, and other names of the
     /// source are not linked to the copy.
-    fn find_copy(&self, written: Option<FileId>) -> Option<FirstCopy> {
+    fn find_copy(&self, source: &Stat, written: Option<FileId>) -> Option<FirstCopy> {
         let entry = self.entry;
-        let found = hardlink::find_copy(entry, written);
+        let found = hardlink::find_copy(entry, source, written);
         found
             .inspect_err(|&errno| entry.fail(entry.dest_error(Operation::Stat, errno)))
             .ok()
