@@ -200,7 +200,8 @@ pub enum Refusal {
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,
-    /// The run was [cancelled](crate::Cancel) while it overwrote this dest, which now holds a part of the new content.
+    /// The run was [cancelled](crate::Cancel) while it wrote this dest, which holds a part of the content. It existed
+    /// before, or could not be removed.
     #[error("it is incomplete, because the run was cancelled")]
     LeftIncomplete,
     /// The run was [cancelled](crate::Cancel) before this operand was complete. Observers do not receive it, because

@@ -9,7 +9,7 @@ use std::{
 
 use testkit::{
     or_skip,
-    probe::{Errno, Fs, FuseMount, Habits, LoopMount, NOBODY, is_root, supports_acls},
+    probe::{Errno, Fs, FuseMount, Habits, LoopMount, NOBODY, Numbering, is_root, supports_acls},
     run::{Run, Signal, Status},
     skip,
     snapshot::{Attributes, Snapshot},
@@ -130,7 +130,7 @@ fn a_failure_leaves_dests_with_several_names_and_links_too() {
 }
 
 #[test]
-fn permissions_stay_and_other_names_and_targets_of_links_keep_the_old_content() {
+fn other_names_and_targets_of_links_keep_the_old_content() {
     let scratch = Scratch::new();
     let dir = scratch.path();
     Tree::at(dir)
@@ -139,84 +139,283 @@ fn permissions_stay_and_other_names_and_targets_of_links_keep_the_old_content() 
         .file("s/l", "new")
         .file("s/empty", "")
         .file("s/fresh", "new")
+        .file("s/special", "new")
         .file("d/f", "old")
         .mode(0o640)
         .hardlink("d/f", "other")
         .file("target", "old")
         .symlink("d/l", "../target")
+        .fifo("d/special")
         .file("d/empty", "old");
     succeeds(dir, &["--atomic", "-T", "s", "d"]);
     let inode = |name: &str| fs::symlink_metadata(dir.join(name)).unwrap();
-    assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o640);
+    assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o600);
     assert_ne!(inode("d/f").ino(), inode("other").ino());
     assert!(inode("d/l").is_file());
-    let contents = ["d/f", "d/l", "d/empty", "d/fresh", "other", "target"];
+    let contents = [
+        "d/f",
+        "d/l",
+        "d/empty",
+        "d/fresh",
+        "d/special",
+        "other",
+        "target",
+    ];
     assert_eq!(
         contents.map(|name| read(dir, name)),
-        ["new", "new", "", "new", "old", "old"]
+        ["new", "new", "", "new", "new", "old", "old"]
     );
-    assert_eq!(names(&dir.join("d")), ["empty", "f", "fresh", "l"]);
+    let left = ["empty", "f", "fresh", "l", "special"];
+    assert_eq!(names(&dir.join("d")), left);
 
     succeeds(dir, &["--atomic", "-aT", "s", "d"]);
-    assert_eq!(inode("d/f").permissions().mode() & 0o7777, 0o600);
     assert_eq!(inode("d/f").mtime(), inode("s/f").mtime());
 }
 
+/// The new file is a new one, and takes over nothing of the old one.
 #[test]
-fn an_acl_stays_with_the_permissions() {
-    let scratch = Scratch::new();
-    if !supports_acls(scratch.path()) {
-        skip!("no ACLs on the filesystem of the test");
-    }
-    let tree = Tree::at(scratch.path());
-    tree.file("s", "new").mode(0o644);
-    tree.file("d", "old").mode(0o640).acl("u:5:rw");
-    let access = || {
-        Snapshot::of(
-            scratch.path().join("d"),
-            Attributes::MODE | Attributes::XATTRS,
-        )
+fn a_file_is_what_a_removal_before_the_copy_would_have_left() {
+    let build = |tree: &Tree| {
+        tree.file("s/f", "new")
+            .mode(0o664)
+            .file("s/set-id", "new")
+            .mode(0o4755)
+            .file("s/empty", "")
+            .mode(0o640)
+            .symlink("s/l", "nowhere")
+            .fifo("s/fifo")
+            .file("s/one", "1")
+            .hardlink("s/one", "s/two")
+            .file("d/one", "old")
+            .file("d/two", "old")
+            .file("d/empty", "old")
+            .file("d/l", "old")
+            .file("d/fifo", "old")
+            .file("d/f", "old")
+            .mode(0o602)
+            .file("d/set-id", "old")
+            .mode(0o6777);
+        if is_root() {
+            tree.owner(12, 34);
+        }
     };
-    let before = access();
-    succeeds(&scratch, &["--atomic", "s", "d"]);
-    assert_eq!(read(scratch.path(), "d"), "new");
-    let difference = before.diff(&access());
-    assert!(difference.is_empty(), "{difference}");
+    let acls = supports_acls(Scratch::new().path());
+    for options in [
+        &["-r"][..],
+        &["-a"],
+        &["-rp"],
+        &["-r", "--preserve=mode"],
+        &["-a", "--fsync"],
+    ] {
+        for inherits in [false, true] {
+            let [atomic, removing] = ["--atomic", "--remove-destination"].map(|way| {
+                let scratch = Scratch::new();
+                let tree = Tree::at(scratch.path());
+                build(&tree);
+                if inherits && acls {
+                    tree.select("d").acl("d:u:5:rw");
+                }
+                let args = [options, &[way, "-T", "s", "d"]].concat();
+                succeeds(&scratch, &args);
+                let kept = Attributes::ALL - Attributes::ATIME - Attributes::MTIME;
+                Snapshot::of(scratch.path().join("d"), kept)
+            });
+            let difference = removing.diff(&atomic);
+            assert!(
+                difference.is_empty(),
+                "{options:?} {inherits}\n{difference}"
+            );
+        }
+    }
 }
 
 #[test]
-fn the_owner_stays_if_root_copies() {
+fn a_file_that_may_not_be_written_to_is_replaced_only_by_force() {
+    if !is_root() {
+        skip!("only root can become another user");
+    }
     let scratch = Scratch::new();
     let dir = scratch.path();
-    Tree::at(dir).file("new", "new").file("old", "old");
-    if std::os::unix::fs::chown(dir.join("old"), Some(12), Some(34)).is_err() {
-        skip!("changing owners takes root");
+    Tree::at(dir)
+        .file("new", "new")
+        .file("d/own", "old")
+        .mode(0o444)
+        .owner(NOBODY, NOBODY)
+        .file("d/other", "old")
+        .mode(0o600)
+        .select("d")
+        .mode(0o777)
+        .select("")
+        .mode(0o755);
+    for name in ["d/own", "d/other"] {
+        for (option, status) in [("--atomic", 1), ("-i", 1), ("-f", 0)] {
+            let run = Run::new(CPZ).uid(NOBODY).stdin("y\n");
+            let run = run.args(["--atomic", option, "new", name]);
+            let outcome = run.current_dir(dir).output();
+            assert_eq!(outcome.status, Status::Exit(status), "{option} {outcome}");
+            let denied = format!("cpz: cannot create regular file '{name}': Permission denied\n");
+            let said = complaint(&outcome);
+            match status {
+                0 => assert_eq!(said, "", "{option}"),
+                _ => assert!(said.ends_with(&denied), "{option} {said}"),
+            }
+            let content = if status == 0 { "new" } else { "old" };
+            assert_eq!(read(dir, name), content, "{option}");
+        }
     }
-    succeeds(dir, &["--atomic", "new", "old"]);
-    let old = fs::metadata(dir.join("old")).unwrap();
-    assert_eq!((old.uid(), old.gid()), (12, 34));
-    assert_eq!(read(dir, "old"), "new");
+    assert_eq!(names(&dir.join("d")), ["other", "own"]);
 }
 
+/// As `--remove-destination`, which leaves the source its own name.
 #[test]
-fn a_dest_that_is_the_source_is_refused() {
+fn another_name_of_the_source_becomes_a_copy() {
     let scratch = Scratch::new();
     let dir = scratch.path();
     Tree::at(dir)
         .file("f", "content")
         .hardlink("f", "g")
         .symlink("l", "f");
-    for dest in ["f", "g", "l"] {
-        let outcome = Run::new(CPZ)
-            .args(["--atomic", "f", dest])
-            .current_dir(dir)
-            .output();
-        assert_eq!(outcome.status, Status::Exit(1), "{dest}: {outcome}");
-        let message = format!("cpz: 'f' and '{dest}' are the same file\n");
-        assert_eq!(complaint(&outcome), message);
+    for dest in ["g", "l"] {
+        succeeds(dir, &["--atomic", "f", dest]);
+        let copy = fs::symlink_metadata(dir.join(dest)).unwrap();
+        assert!(copy.is_file() && copy.nlink() == 1, "{dest}");
+        assert_eq!(read(dir, dest), "content");
     }
+    let run = Run::new(CPZ).args(["--atomic", "f", "./f"]);
+    let outcome = run.current_dir(dir).output();
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    assert_eq!(
+        complaint(&outcome),
+        "cpz: 'f' and './f' are the same file\n"
+    );
     assert_eq!(names(dir), ["f", "g", "l"]);
-    assert!(dir.join("l").is_symlink());
+}
+
+#[test]
+fn a_dest_stays_if_its_filesystem_renames_nothing() {
+    for removal in [None, Some(Errno::PERM)] {
+        let place = or_skip!(FuseMount::with(Habits {
+            rename: Some(Errno::XDEV),
+            unlink_readonly: removal,
+            ..Habits::default()
+        }));
+        let scratch = Scratch::new();
+        let tree = Tree::at(scratch.path());
+        for (name, content) in [("f", b"new".to_vec()), ("large", noise(2 << 20))] {
+            tree.file(name, content).mode(0o444);
+        }
+        for name in ["f", "large"] {
+            Tree::at(place.stored()).file(name, "old");
+            let dest = place.path().join(name).display().to_string();
+            let run = Run::new(CPZ).args(["--atomic", name, &dest]);
+            let outcome = run.current_dir(&scratch).output();
+            assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+            let said = complaint(&outcome);
+            let reason =
+                format!("cpz: cannot create regular file '{dest}': Invalid cross-device link\n");
+            assert!(said.ends_with(&reason), "{said}");
+            assert_eq!(read(place.stored(), name), "old");
+            let hidden: Vec<_> = names(place.stored())
+                .into_iter()
+                .filter(|name| name.starts_with(".cpz-"))
+                .collect();
+            // The messages name the file that cannot be removed.
+            assert_eq!(hidden.len(), usize::from(removal.is_some()), "{hidden:?}");
+            assert_eq!(said.lines().count(), 1 + hidden.len(), "{said}");
+            for name in hidden {
+                let path = place.path().join(&name).display().to_string();
+                let left = format!("cpz: cannot remove '{path}': Operation not permitted\n");
+                assert!(said.starts_with(&left), "{said}");
+                fs::remove_file(place.stored().join(name)).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_is_replaced_where_open_files_are_not_renamed_and_no_mode_is_set() {
+    for numbering in [Numbering::True, Numbering::Lasting, Numbering::Fresh] {
+        let place = or_skip!(FuseMount::with(Habits {
+            numbering,
+            busy: Some(Errno::TXTBSY),
+            chmod: Some(Errno::PERM),
+            ..Habits::default()
+        }));
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("s/a", "new")
+            .hardlink("s/a", "s/b")
+            .file("s/large", noise(2 << 20));
+        let tree = Tree::at(place.stored());
+        tree.file("a", "old").file("b", "old").file("large", "old");
+        let dest = place.path().display().to_string();
+        for options in [&["-r"][..], &["-r", "--preserve=links,timestamps"]] {
+            // Another thread would keep a copy of the descriptor.
+            let args = [options, &["--threads=1", "--atomic", "-T", "s", &dest]].concat();
+            succeeds(&scratch, &args);
+            let source = scratch.path().join("s");
+            let kept = Attributes::CONTENT - Attributes::LINKS;
+            testkit::snapshot::assert_same_tree(&source, place.stored(), kept);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_in_a_directory_to_which_names_can_only_be_added() {
+    let place = or_skip!(LoopMount::new(Fs::Ext4, 16));
+    let scratch = Scratch::new();
+    Tree::at(scratch.path()).file("new", "new");
+    Tree::at(place.path()).file("d/old", "old");
+    let chattr = |change: &str| {
+        let run = Run::new("chattr").arg(change).arg(place.path().join("d"));
+        run.output().assert_success();
+    };
+    chattr("+a");
+    let dest = place.path().join("d/old").display().to_string();
+    let run = Run::new(CPZ).args(["--atomic", "new", &dest]);
+    let outcome = run.current_dir(&scratch).output();
+    let left = names(&place.path().join("d"));
+    chattr("-a");
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let reason = format!("cpz: cannot create regular file '{dest}': Operation not permitted\n");
+    assert_eq!(complaint(&outcome), reason);
+    assert_eq!(left, ["old"]);
+    assert_eq!(read(place.path(), "d/old"), "old");
+}
+
+/// Otherwise a power cut could lose the old content and the new one.
+#[test]
+fn content_is_on_the_disk_before_it_replaces_a_file() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    for number in 0..9 {
+        let name = format!("s/{number}");
+        tree.file(&name, "new")
+            .hardlink(&name, format!("s/{number}-linked"));
+        tree.file(format!("d/{number}"), "old");
+        tree.file(format!("d/{number}-linked"), "old");
+        tree.file(format!("s/{number}-alone"), "new");
+        tree.file(format!("d/{number}-alone"), "old");
+    }
+    let run = Run::new(CPZ).args(["--threads=1", "-aT", "--atomic", "--fsync", "s", "d"]);
+    let calls = or_skip!(run.current_dir(scratch.path()).calls());
+    let mut unsynced = 0;
+    let mut renamed = 0;
+    for call in &calls {
+        match &*call.name {
+            // A hidden name is created, its content synced, and only then renamed.
+            "openat" if call.shown.contains("O_CREAT") && !call.shown.contains("= -1") => {
+                unsynced += 1;
+            }
+            "fsync" if unsynced > 0 => unsynced -= 1,
+            "renameat" | "renameat2" | "rename" => {
+                assert_eq!(unsynced, 0, "{call:?}");
+                renamed += 1;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(renamed, 27);
 }
 
 #[test]

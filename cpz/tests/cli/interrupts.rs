@@ -11,6 +11,7 @@ use std::{
 
 use testkit::{
     or_skip,
+    probe::{Errno, FuseMount, Habits},
     run::{Live, Outcome, Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
@@ -138,6 +139,49 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
     assert_eq!(outcome.status, Status::Signal(15));
     assert_eq!(fs::read(scratch.path().join("saved")).unwrap(), b"2");
     assert!(!scratch.path().join("saved~").exists());
+}
+
+/// The content is behind the time of its source then, so that `-u` copies it again.
+#[test]
+fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
+    let busy = Habits {
+        busy: Some(Errno::TXTBSY),
+        ..Habits::default()
+    };
+    let readonly = Habits {
+        unlink_readonly: Some(Errno::PERM),
+        ..Habits::default()
+    };
+    for (habits, stays) in [(busy, false), (readonly, true)] {
+        let place = or_skip!(FuseMount::with(habits));
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).fifo("fifo").mode(0o444);
+        let dest = place.path().join("new").display().to_string();
+        let run = Run::new(CPZ)
+            .args(["-L", "--copy-contents", "fifo", &dest])
+            .current_dir(&scratch);
+        let (live, fifo) = start_in_the_middle(&run, scratch.path());
+        live.signal(Signal::INT);
+        write_until_closed(fifo);
+        let outcome = live.finish();
+        assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
+        let said = complaint(&outcome);
+        let stored = place.stored().join("new");
+        if !stays {
+            let expected = "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n";
+            assert_eq!(said, expected);
+            assert!(!stored.exists());
+            continue;
+        }
+        let expected = format!(
+            "cpz: '{dest}' is incomplete: the copy was interrupted\n\
+             cpz: interrupted: 0 entries copied, 1 failure\n"
+        );
+        assert_eq!(said, expected);
+        let source = fs::metadata(scratch.path().join("fifo")).unwrap();
+        let left = fs::metadata(stored).unwrap();
+        assert!(left.modified().unwrap() < source.modified().unwrap());
+    }
 }
 
 #[test]

@@ -286,23 +286,38 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
     }
 }
 
+/// The client of a server may show a name that another client has removed.
 #[test]
-fn a_dest_is_emptied_even_if_its_server_only_pretends_to_truncate_it() {
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    let mount = or_skip!(FuseMount::with(Habits::default()));
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path())
-        .file("file", "new")
-        .file("empty", "");
-    for name in ["file", "empty"] {
-        Tree::at(mount.stored()).file(name, "older content");
-        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e"]);
-        let run = run.args(["inject=ftruncate:retval=0", CPZ, name]);
-        run.arg(mount.path())
-            .current_dir(&scratch)
-            .output()
-            .assert_success();
-        let [source, dest] = [scratch.path(), mount.stored()].map(|dir| fs::read(dir.join(name)));
-        assert_eq!(source.unwrap(), dest.unwrap(), "{name}");
+fn a_dest_that_is_gone_when_it_is_removed_is_replaced() {
+    let place = or_skip!(FuseMount::with(Habits {
+        after_unlink: Some(Errno::NOENT),
+        ..Habits::default()
+    }));
+    let source = Scratch::new();
+    Tree::at(source.path())
+        .file("s/file", "new")
+        .symlink("s/link", "nowhere")
+        .fifo("s/fifo");
+    let dest = place.path().join("d").display().to_string();
+    for options in [
+        &["-r", "--remove-destination"][..],
+        &["-a"],
+        &["-af"],
+        &["-a", "-b"],
+    ] {
+        Tree::at(place.stored().join("d"))
+            .file("file", "old")
+            .file("link", "old")
+            .file("fifo", "old");
+        let args = [options, &["-T", "s", &dest]].concat();
+        succeeds(&source, &args);
+        let [expected, copy] = [source.path().join("s"), place.stored().join("d")];
+        for name in ["file", "link", "fifo"] {
+            let [expected, copy] =
+                [&expected, &copy].map(|dir| Snapshot::of(dir.join(name), Attributes::CONTENT));
+            let difference = expected.diff(&copy);
+            assert!(difference.is_empty(), "{options:?} {difference}");
+        }
+        testkit::tree::remove_for_sure(&copy).unwrap();
     }
 }

@@ -128,10 +128,18 @@ pub(super) fn begin_writing_new<'c>(
 
 /// Returns `true` if the directory of the dest is on a native filesystem.
 pub(super) fn is_native(entry: &Entry<'_>) -> bool {
-    match entry.node {
-        None => paths::open_directory_of(entry.dest_dir, entry.dest_name)
-            .is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native),
-        Some(node) => is_node_native(entry.ctx, node, entry.dest_dir),
+    let ctx = entry.ctx;
+    if let Some(node) = entry.node {
+        return is_node_native(ctx, node, entry.dest_dir);
+    }
+    match ctx.operands.parent(entry.operand) {
+        Some(parent) => ctx
+            .writers
+            .is_native(parent.identity.device(), entry.dest_dir),
+        None => *ctx.is_target_native.get_or_init(|| {
+            let dir = paths::open_directory_of(entry.dest_dir, entry.dest_name);
+            dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
+        }),
     }
 }
 

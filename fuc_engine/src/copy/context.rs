@@ -67,6 +67,8 @@ pub(super) struct Context<'a> {
     pub(super) policy: Policy<'a>,
     /// The ACL that the dests of operands inherit. Looked up when it is first needed.
     pub(super) acl_of_target: OnceLock<DestAcl>,
+    /// The dests of operands are on a native filesystem. Looked up when it is first needed.
+    pub(super) is_target_native: OnceLock<bool>,
     pub(super) dest: &'a Dest,
     pub(super) bases: Bases<'a>,
     /// The directory that receives the copies; `None`: the dest is an exact path.

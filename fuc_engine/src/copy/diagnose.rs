@@ -200,7 +200,7 @@ pub(super) fn directory_creation(entry: &Entry<'_>, source: FileId, errno: Errno
 fn compares_targets(entry: &Entry<'_>) -> bool {
     let options = entry.ctx.policy.options;
     entry.symlinks == Symlinks::NoFollow
-        && !options.rules.remove_first
+        && !options.rules.removes_dests()
         && options.as_links != Some(LinkKind::Symbolic)
         && !entry.ctx.policy.keeps_existing()
 }

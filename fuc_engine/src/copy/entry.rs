@@ -245,7 +245,7 @@ impl Entry<'_> {
         let options = self.ctx.policy.options;
         if self.backup_rule().is_some() {
             DestTreatment::Renamed
-        } else if options.rules.remove_first {
+        } else if options.rules.removes_dests() {
             DestTreatment::Unlinked
         } else if options.as_links == Some(LinkKind::Symbolic) || self.replaces_types() {
             DestTreatment::LinkedOver
@@ -303,15 +303,12 @@ impl Entry<'_> {
         self.ctx.path_in(self.node, self.operand, name, side)
     }
 
-    /// Returns the path of the backup that was made of the dest, if there is one.
-    fn backup_path(&self) -> Option<PathBuf> {
-        let name = self.dest_state.backup()?;
+    /// Returns the path of another name in the directory of the dest.
+    pub(super) fn path_beside(&self, name: &CStr) -> PathBuf {
         let (_, name) = paths::split(name.to_bytes());
         let dest = self.path(Side::Dest);
         let (directory, _) = paths::split(dest.as_os_str().as_bytes());
-        Some(PathBuf::from(OsString::from_vec(
-            [directory, name].concat(),
-        )))
+        PathBuf::from(OsString::from_vec([directory, name].concat()))
     }
 
     /// Reports an entry that was not copied.
@@ -364,7 +361,8 @@ impl Entry<'_> {
         event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
     ) {
         let [source, dest] = [Side::Source, Side::Dest].map(|side| self.path(side));
-        let backup = self.backup_path();
+        let backup = self.dest_state.backup();
+        let backup = backup.map(|name| self.path_beside(name));
         let event = event(&source, &dest, backup.as_deref());
         self.ctx.report.event(event);
     }

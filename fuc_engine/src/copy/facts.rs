@@ -86,6 +86,8 @@ pub(super) enum DestState<N> {
     Unchecked,
     /// Something is there: a file that may be written to, or a directory that only a mirror removes.
     Occupied,
+    /// Something is there, and stays until the copy is complete, which replaces it.
+    Replaced,
     /// Nothing is there: it never was, was unlinked, or was renamed to `backup`. A file that
     /// another process creates there now is not written to.
     Vacant {
@@ -100,6 +102,7 @@ impl<N> DestState<N> {
         match self {
             Self::Unchecked => DestState::Unchecked,
             Self::Occupied => DestState::Occupied,
+            Self::Replaced => DestState::Replaced,
             Self::Vacant { backup } => DestState::Vacant {
                 backup: backup.as_ref().map(name),
             },
@@ -109,7 +112,7 @@ impl<N> DestState<N> {
     pub(super) fn backup(self) -> Option<N> {
         match self {
             Self::Vacant { backup } => backup,
-            Self::Unchecked | Self::Occupied => None,
+            Self::Unchecked | Self::Occupied | Self::Replaced => None,
         }
     }
 }

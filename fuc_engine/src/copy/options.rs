@@ -395,10 +395,8 @@ pub struct DestRules {
     pub ask: bool,
     /// Unlink the dest instead of writing to it.
     pub remove_first: bool,
-    /// Replace a dest that is a regular file by a new one, under its name, when the copy is complete. Until then the dest
-    /// stays as it is, and after a failure for good. The new file gets the permissions of the old one, and its owner and
-    /// group if the user may give it to them; then it gets what the copy [preserves](CopyOp::preserve). Other names of
-    /// the old file keep the old content. A symbolic link to a regular file is replaced itself.
+    /// Do the same as [`remove_first`](Self::remove_first), but leave the dest its name until the new file is complete.
+    /// Unless [`force`](CopyOp::force) is set, a regular file that the user may not write to is not replaced by content.
     pub atomic: bool,
     /// Rename the dest instead of writing to it. If the copy then fails, the dest gets
     /// its name back.
@@ -482,11 +480,16 @@ impl DestRules {
             remove_first,
             backup: _,
             backup_suffix: _,
-            // These three are read only if creating the dest fails.
-            atomic: _,
+            atomic,
+            // These two are read only if creating the dest fails.
             follow_links_to_directories: _,
             create_through_links: _,
         } = self;
-        *replace == Replace::All && !ask && !remove_first && backup.is_none()
+        *replace == Replace::All && !ask && !remove_first && !atomic && backup.is_none()
+    }
+
+    /// Returns `true` if a dest is not written to, but removed.
+    pub(super) fn removes_dests(&self) -> bool {
+        self.remove_first || self.atomic
     }
 }

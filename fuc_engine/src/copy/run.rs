@@ -122,6 +122,7 @@ impl<'a> CopyRun<'a> {
                 },
                 policy,
                 acl_of_target: OnceLock::new(),
+                is_target_native: OnceLock::new(),
                 dest,
                 bases: Bases {
                     source: op.setup.dir,

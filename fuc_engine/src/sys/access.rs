@@ -51,6 +51,11 @@ pub(crate) fn check_removing(
     }
 }
 
+/// Returns `true` if names can be created in a directory, but not renamed or removed. `path` leads from `dir` to it.
+pub(crate) fn is_append_only(dir: BorrowedFd<'_>, path: &CStr) -> bool {
+    attributes(dir, path, Symlinks::Follow).contains(StatxAttributes::APPEND)
+}
+
 /// Fails with `EPERM` if a sticky directory protects `name` from this user.
 fn check_sticky(dir: BorrowedFd<'_>, directory: &CStr, name: &CStr) -> Result<(), Errno> {
     let user = effective_user();

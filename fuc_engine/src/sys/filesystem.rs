@@ -9,7 +9,7 @@
 //! | `linkat` by descriptor, for the copy of a hard link | all | the file has its first name already, so it cannot vanish |
 //! | `mknodat` for an empty file | native | as above. On a server, watchers also miss the event of a closed file |
 //! | `fchmodat2`, and `fchownat`, `utimensat` with `AT_EMPTY_PATH` | all | filesystems cannot tell them from `fchmod` and its like |
-//! | opening a file once more through `/proc` | all | it is an ordinary open. A file that should be empty then is looked at |
+//! | opening a file once more through `/proc` | all | it is an ordinary open |
 //! | `renameat2` without replacement | all | the kernel refuses the flag for filesystems that lack it |
 //! | `copy_file_range` for less than a whole file | all | cp makes the call. Unless the source is native, a read confirms the end |
 //! | `syncfs` instead of `fsync` | not on servers | of servers, it may only write to the server |

@@ -56,12 +56,6 @@ impl<'a> Inode<'a> {
         self.set(timespec(accessed), timespec(time))
     }
 
-    /// Sets the time of modification to the present, and leaves the time of access.
-    pub(crate) fn touch(&self) -> Result<(), InodeError> {
-        let [accessed, ..] = times(&self.stat()?);
-        self.set(timespec(accessed), NOW)
-    }
-
     /// Sets the time of access, and leaves the time of modification. Both are set, as by
     /// [`set_modified`](Self::set_modified).
     pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), InodeError> {
@@ -127,11 +121,6 @@ impl<'a> Inode<'a> {
         }
     }
 }
-
-const NOW: Timespec = Timespec {
-    tv_sec: 0,
-    tv_nsec: fs::UTIME_NOW,
-};
 
 fn timespec(time: FileTime) -> Timespec {
     Timespec {

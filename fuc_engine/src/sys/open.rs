@@ -189,21 +189,13 @@ pub(crate) fn open_existing(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno>
     open_file(at, OFlags::WRONLY | OFlags::NOCTTY, blocking)
 }
 
-/// The purpose of opening an open file once more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    Read,
-    /// To write to it. It loses its content.
-    WriteFromStart,
-}
-
-/// Opens a file once more that a descriptor holds, which may be a path descriptor. Fails if /proc is missing.
-pub(crate) fn reopen(file: BorrowedFd<'_>, access: Access) -> Result<Fd, Errno> {
-    let flags = match access {
-        Access::Read => OFlags::RDONLY,
-        Access::WriteFromStart => OFlags::WRONLY | OFlags::TRUNC,
-    };
-    open(CWD, &path_of_open(file)?, flags | OFlags::NOCTTY, 0)
+/// Opens an existing dest, which could not be opened or truncated because of `first`, so that it loses its content.
+///
+/// # Errors
+/// Fails with `first` if it is not a regular file, or if /proc is missing.
+pub(crate) fn open_emptied(at: At<'_>, first: Errno) -> Result<Fd, Errno> {
+    let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOCTTY;
+    open_held(at, flags, first)
 }
 
 /// The ways to read a file past the page cache, which shows what is on the disk.

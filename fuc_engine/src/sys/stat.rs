@@ -144,16 +144,6 @@ pub(crate) fn stat_open(file: impl AsFd) -> Result<Stat, Errno> {
     retry_on_intr(|| fs::fstat(&file))
 }
 
-/// Returns the size and the time of modification of an open file, and takes them from no cache of the kernel.
-pub(crate) fn size_and_time(file: impl AsFd) -> Result<(u64, FileTime), Errno> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_FORCE_SYNC;
-    let wanted = StatxFlags::SIZE | StatxFlags::MTIME;
-    Ok(match statx(file.as_fd(), c"", flags, wanted)? {
-        Ok(stat) => (stat.stx_size, file_time(stat.stx_mtime)),
-        Err(stat) => (stat.st_size as u64, modified(&stat)),
-    })
-}
-
 pub(crate) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -115,23 +115,6 @@ pub(super) fn let_owner_fill(dir: BorrowedFd<'_>, granted: u32) -> Result<Option
     }
 }
 
-/// Gives a new file the permissions and the ACL of the one that it replaces, and its owner and group if the user may.
-pub(super) fn take_over(
-    dest: BorrowedFd<'_>,
-    replaced: &Stat,
-    at: At<'_>,
-) -> Result<(), InodeError> {
-    let dest = Inode::Opened(dest);
-    let (user, group) = (replaced.st_uid, replaced.st_gid);
-    // cp keeps them without being asked, so a failure is not reported.
-    let _ = dest
-        .set_owner(Some(user), group)
-        .or_else(|_| dest.set_owner(None, group));
-    let acl = PathOnly::find(at)?.inode().xattr(sys::ACCESS_ACL).ok();
-    let mode = replaced.st_mode & 0o777;
-    xattrs::set_access(&dest, mode, acl.as_deref(), DestAcl::Absent)
-}
-
 /// Gives an existing dest its permissions back, after its copy has failed. Set-id bits that the kernel
 /// has dropped since then are not set again.
 pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {

@@ -65,6 +65,9 @@ const SLOW_REQUEST: Duration = Duration::from_micros(50);
 pub(super) const PIECE_BYTES: usize = 8 << 20;
 /// The same for content that is read and written. Servers need long for this many bytes.
 const READ_PIECE_BYTES: usize = 1 << 20;
+/// Time for a part of such a piece after which the run looks whether it was cancelled. A signal ends a run that has not
+/// noticed it for two seconds.
+const LONG_READ: Duration = Duration::from_millis(100);
 /// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
 /// of the kernel moves.
 const ALL: usize = 0x7fff_f000;
@@ -166,7 +169,7 @@ impl OpenSource {
 }
 
 /// Returns `true` if a file may have holes.
-fn has_holes(stat: &Stat) -> bool {
+pub(super) fn has_holes(stat: &Stat) -> bool {
     let blocks = u64::try_from(stat.st_blocks).unwrap_or(0);
     // As in cp, a last block that is incomplete does not count. A small file can be stored
     // without blocks.
@@ -179,6 +182,8 @@ pub(super) struct Sink<'a> {
     pub(super) fd: BorrowedFd<'a>,
     /// `true` for a regular file, which can have holes.
     pub(super) is_file: bool,
+    /// It was not truncated, and gets no holes. What is behind the new content is removed last.
+    pub(super) keeps_content: bool,
 }
 
 /// One copy of content.
@@ -202,7 +207,7 @@ pub(super) struct ContentCopy<'a> {
 }
 
 impl<'a> ContentCopy<'a> {
-    /// Prepares a copy. Both offsets must be 0, and `dest` must be empty.
+    /// Prepares a copy. Both offsets must be 0, and `dest` must be empty unless it keeps its content.
     pub(super) fn new(
         source: &'a OpenSource,
         dest: Sink<'a>,
@@ -243,6 +248,9 @@ impl<'a> ContentCopy<'a> {
             if !self.is_shared {
                 self.writer.finish()?;
                 self.cut_at_end()?;
+            }
+            if self.dest.keeps_content {
+                self.cut_old_content()?;
             }
         }
         Ok(Moved {
@@ -294,6 +302,24 @@ impl<'a> ContentCopy<'a> {
             sys::set_size(self.dest.fd, end).map_err(ContentError::Write)?;
         }
         Ok(())
+    }
+
+    /// Removes what is left of the old content of the dest. It gets a new time of modification even if nothing was written.
+    ///
+    /// If the source has grown, so has perhaps the dest, and nothing is removed.
+    #[cold]
+    fn cut_old_content(&self) -> Result<(), ContentError> {
+        let position = self.writer.position();
+        let end = sys::seek(self.source.fd(), SeekFrom::End(0)).map_err(ContentError::Read)?;
+        if end > position {
+            return Ok(());
+        }
+        let has_size =
+            || sys::stat_open(self.dest.fd).is_ok_and(|stat| stat.st_size as u64 == position);
+        match sys::set_size(self.dest.fd, position) {
+            Err(errno) if !has_size() => Err(ContentError::Write(errno)),
+            _ => Ok(()),
+        }
     }
 
     /// Lets the dest share all blocks of the source.
@@ -434,6 +460,7 @@ impl<'a> ContentCopy<'a> {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
+            let begin = Instant::now();
             let (source, piece) = (self.source.fd(), &mut self.buffer[..wanted]);
             let read = match &mut self.read_ahead {
                 None => sys::read(source, piece),
@@ -449,7 +476,11 @@ impl<'a> ContentCopy<'a> {
             self.writer.write(&self.buffer[..read])?;
             done += read as u64;
             self.unreported += read as u64;
-            self.report(READ_PIECE_BYTES, Some(self.writer.position()))?;
+            let least = match begin.elapsed() < LONG_READ {
+                true => READ_PIECE_BYTES,
+                false => 1,
+            };
+            self.report(least, Some(self.writer.position()))?;
         }
         // Only few files need a large buffer.
         if self.buffer.len() > BUFFER_BYTES {
@@ -476,6 +507,7 @@ mod tests {
         let to = Sink {
             fd: written.as_fd(),
             is_file: true,
+            keeps_content: false,
         };
         let options = CopyOp {
             // A filesystem that can clone would do so.

@@ -10,24 +10,25 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::alias::{self, Likeness};
+use super::alias;
 use super::backup::{self, BackupNumbers};
 use super::power_cut;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{
-    Clear, ClearRules, Lookups, Making, RemovalEvent, clear, links_at_dest, obstacle,
+    Clear, ClearRules, Lookups, Making, clear, links_at_dest, obstacle,
 };
 use crate::copy::decide::overwrite::{DestTreatment, Overwrite, Questions, Sameness, overwrite};
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{DestState, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
-use crate::copy::{attributes, collisions, mirror};
+use crate::copy::{attributes, collisions, diagnose, mirror};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Question;
+use crate::paths;
 use crate::sync::lock;
-use crate::sys::{self, At, Inode, InodeError, Stat};
+use crate::sys::{self, At, Inode, InodeError, Stat, Storage};
 
 /// The reason why a dest stays as it is.
 pub(crate) enum Unreplaced {
@@ -166,8 +167,14 @@ pub(crate) fn prepare(
             let backup = backup::make(entry, source, dest, numbers)?;
             Ok(DestState::Vacant { backup })
         }
-        DestTreatment::Unlinked if alias::likeness_of(entry, source)? == Likeness::Unclear => {
-            Ok(DestState::Occupied)
+        DestTreatment::Unlinked if entry.ctx.policy.options.rules.atomic => {
+            check_writing(entry, source, dest)?;
+            Ok(DestState::Replaced)
+        }
+        DestTreatment::Unlinked
+            if alias::may_be_source(source, dest, || are_native(entry, source, dest)) =>
+        {
+            Ok(DestState::Replaced)
         }
         DestTreatment::Unlinked => {
             super::unlink(entry)?;
@@ -175,6 +182,31 @@ pub(crate) fn prepare(
         }
         DestTreatment::LinkedOver | DestTreatment::WrittenTo => Ok(DestState::Occupied),
     }
+}
+
+/// Fails if content would replace a regular file that the user may not write to, unless `--force` is given. So does cp, which
+/// opens it.
+fn check_writing(entry: &Entry<'_>, source: &Stat, dest: &Stat) -> Result<(), Failure> {
+    let ctx = entry.ctx;
+    let has_content = sys::is_regular(source) || ctx.policy.reads_special_content();
+    let is_forbidden = has_content
+        && sys::is_regular(dest)
+        && !ctx.policy.options.force
+        && !ctx.changes.may_write(entry.spot());
+    match is_forbidden {
+        true => Err(diagnose::file_creation(entry, Errno::ACCESS)),
+        false => Ok(()),
+    }
+}
+
+/// Returns `true` if the inode numbers of source and dest show whether they are one file.
+fn are_native(entry: &Entry<'_>, source: &Stat, dest: &Stat) -> bool {
+    let is_source_native = || {
+        let dir = paths::open_directory_of(entry.source_dir, entry.source_name);
+        dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
+    };
+    collisions::is_native(entry)
+        && (FileId::of(source).device == FileId::of(dest).device || is_source_native())
 }
 
 /// Returns `true` if the filesystem stores the time `wanted` as the one that the dest has.
@@ -233,9 +265,6 @@ pub(crate) fn clear_dest(
 ) -> Result<Option<Clear>, Failure> {
     let decision = decide_to_clear(entry, making, source)?;
     match decision {
-        Some(Clear::Unlink) if entry.ctx.policy.options.rules.atomic => {
-            return Ok(Some(Clear::Replace(RemovalEvent::Silent)));
-        }
         Some(Clear::Unlink) => super::unlink(entry)?,
         Some(Clear::Refuse(Refusal::DirectoryByNonDirectory)) if mirror::make_way(entry) => {
             return Ok(Some(Clear::Unlink));

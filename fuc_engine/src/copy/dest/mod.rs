@@ -1,7 +1,7 @@
 //! Dests that are open to be written to, and the names that they have until they are complete.
 //!
 //! - [`existing`]: looks at dests that exist, and renames or unlinks those in the way.
-//! - [`alias`]: finds out whether a dest is the source, or equal to it.
+//! - [`alias`]: finds out whether a dest is the source, or may be.
 //! - [`open`]: creates or opens a dest file, and truncates it.
 //! - [`backup`]: renames dests to backups, and back.
 //! - [`power_cut`]: finds dests whose content a power cut has taken.
@@ -12,8 +12,8 @@
 //! |---|---|---|
 //! | is kept, or the user is asked | `decide::overwrite`, if there are rules | [`existing::decide`], which breaks |
 //! | is renamed to a backup, or unlinked before the copy | `Entry::treatment`: the options alone | [`existing::prepare`] |
+//! | is replaced by a rename when the copy is complete | [`existing::prepare`] | [`open`], `OpenDest::close_and_rename`; `make` |
 //! | is unlinked, refused or written to, after `EEXIST` | `decide::clear` | [`clear_dest`]; [`open`] truncates it |
-//! | is replaced by a rename when the copy is complete | the same, and `DestRules::atomic` | [`open`], `OpenDest::give_name` |
 //! | cannot be opened, and is unlinked by `--force` | [`open`] | [`open`] |
 //! | is replaced by a link or a special file | `decide::clear` | `make` |
 //! | is a directory in the way of a mirror | `mirror::make_way` | `mirror` |
@@ -26,7 +26,7 @@
 //! under a hidden name that cannot be guessed. If the engine dies, only this file is left.
 
 use std::ffi::CStr;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
@@ -35,10 +35,11 @@ use super::changes::{New, hidden_name};
 use super::collisions;
 use super::context::Failure;
 use super::decide::mode::Origin;
+use super::diagnose;
 use super::entry::Entry;
 use super::facts::{DestState, FileId, Symlinks};
 use super::writers::Writing;
-use crate::error::Operation;
+use crate::error::{Error, Operation};
 use crate::observer::Event;
 use crate::paths;
 use crate::sys::{self, Blocking, Fd, Stat};
@@ -79,8 +80,8 @@ pub(crate) struct OpenDest<'w> {
     pub(crate) naming: Naming,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
     pub(crate) mode_before: Option<u32>,
-    /// The dest has the content of its source already.
-    pub(crate) has_content: bool,
+    /// The dest may be the source, so it was not truncated.
+    pub(crate) keeps_content: bool,
     /// Boxed, because few dests need it.
     pub(crate) writing: Option<Box<Guards<'w>>>,
 }
@@ -104,7 +105,7 @@ impl<'w> Guards<'w> {
     }
 }
 
-impl OpenDest<'_> {
+impl<'w> OpenDest<'w> {
     pub(crate) fn new_file(fd: Fd, naming: Naming) -> Self {
         Self {
             fd,
@@ -112,7 +113,7 @@ impl OpenDest<'_> {
             origin: Origin::Created,
             naming,
             mode_before: None,
-            has_content: false,
+            keeps_content: false,
             writing: None,
         }
     }
@@ -129,91 +130,116 @@ impl OpenDest<'_> {
         self.writing.as_ref()?.hidden_name.as_deref()
     }
 
-    /// Gives a complete dest its name, and removes the one that it had. Returns `false` if that is not possible, so that
-    /// the file must be written under its name instead.
-    ///
-    /// # Errors
-    /// The dest could not replace the file at its place.
+    /// Gives a complete dest that has no name its name. Returns `false` if that is not possible, so that the file must be
+    /// written under its name instead.
     #[cold]
-    pub(crate) fn give_name(&self, entry: &Entry<'_>) -> Result<bool, Errno> {
-        if self.naming == Naming::Replacing {
-            // Servers may report only when a file is closed that they have not stored its content.
-            let stored = sys::duplicate(self.fd.as_fd()).and_then(sys::close_checked);
-            let replaced = stored.and_then(|()| self.rename_hidden(entry, sys::rename));
-            if replaced.is_err() {
-                self.remove_hidden(entry);
-            }
-            return replaced.map(|()| true);
-        }
-        // The name is given to the open file itself, so no file that has taken over the hidden name gets it. Unlike a
-        // rename without replacement, all network filesystems can make a link.
+    pub(crate) fn give_name(&self, entry: &Entry<'_>) -> bool {
         let linked = sys::create_hard_link_to(self.fd.as_fd(), entry.dest_dir, entry.dest_name);
-        let has_name = match linked {
-            Ok(()) => true,
-            Err(Errno::EXIST) => false,
-            // The filesystem has no hard links.
-            Err(_) if self.hidden_name().is_some() => {
-                self.rename_hidden(entry, sys::rename_to_new).is_ok()
+        match linked {
+            Ok(()) => {
+                // A process that watches the directory learns from this that a file was closed after
+                // it was written. Closing the dest sends no event for its new name.
+                let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);
             }
-            Err(_) => {
-                entry.ctx.lacks_unnamed_files.store(true, Ordering::Relaxed);
-                false
-            }
-        };
-        self.remove_hidden(entry);
-        if has_name {
-            // A process that watches the directory learns from this that a file was closed after
-            // it was written. Closing the dest sends no event for its new name.
-            let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);
+            Err(Errno::EXIST) => {}
+            Err(_) => entry.ctx.lacks_unnamed_files.store(true, Ordering::Relaxed),
         }
-        Ok(has_name)
+        linked.is_ok()
     }
 
-    /// Renames the dest from its hidden name to its own by `rename`.
+    /// Closes a complete dest that has a hidden name, and renames it. Returns `false` if it replaces nothing and cannot be
+    /// renamed, so that the file must be written under its name instead. Removes it if it does not get its name.
+    ///
+    /// It is closed first, because a server may report only then that it has not stored the content, and because some
+    /// filesystems rename no open files.
+    #[cold]
+    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<bool, Failure> {
+        let naming = self.naming;
+        let (closed, stored) = self.close();
+        let (dir, name) = (entry.dest_dir, closed.name(entry));
+        let renamed = closed.check(entry).and_then(|()| match (stored, naming) {
+            (Err(errno), _) => Err(errno),
+            (Ok(()), Naming::Hidden) => sys::rename_to_new(dir, name, entry.dest_name),
+            (Ok(()), _) => sys::rename(dir, name, entry.dest_name),
+        });
+        let Err(errno) = renamed else {
+            return Ok(true);
+        };
+        closed.remove_hidden(entry);
+        match (stored, naming) {
+            (Err(errno), _) => Err(entry.making_failure(Operation::Close, errno)),
+            (Ok(()), Naming::Hidden) => Ok(false),
+            (Ok(()), _) => Err(diagnose::file_creation(entry, errno)),
+        }
+    }
+
+    /// Closes the dest, and removes it by its name.
     ///
     /// # Errors
-    /// `ESTALE` if another process has put a file of its own at either name.
-    fn rename_hidden(
-        &self,
-        entry: &Entry<'_>,
-        rename: impl FnOnce(BorrowedFd<'_>, &CStr, &CStr) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        match self.hidden_name() {
-            Some(hidden) if self.is_at(entry, hidden) => {
-                rename(entry.dest_dir, hidden, entry.dest_name)?;
-            }
-            _ => return Err(Errno::STALE),
-        }
-        match self.is_at(entry, entry.dest_name) {
+    /// It stays. `ESTALE` if its name leads elsewhere.
+    pub(crate) fn remove(self, entry: &Entry<'_>) -> Result<(), Errno> {
+        self.close().0.remove(entry)
+    }
+
+    /// Does the same for a dest that has a hidden name. Reports that it stays.
+    pub(crate) fn remove_hidden(self, entry: &Entry<'_>) {
+        self.close().0.remove_hidden(entry);
+    }
+
+    /// Closes the dest. Also returns the error that the kernel reports then.
+    fn close(self) -> (ClosedDest<'w>, Result<(), Errno>) {
+        let closed = ClosedDest {
+            seen: sys::stat_open(&self.fd),
+            writing: self.writing,
+        };
+        (closed, sys::close_checked(self.fd))
+    }
+}
+
+/// A dest that was closed, and that no other worker uses yet.
+struct ClosedDest<'w> {
+    seen: Result<Stat, Errno>,
+    writing: Option<Box<Guards<'w>>>,
+}
+
+impl ClosedDest<'_> {
+    fn name<'n>(&'n self, entry: &Entry<'n>) -> &'n CStr {
+        let writing = self.writing.as_ref();
+        writing
+            .and_then(|guards| guards.hidden_name.as_deref())
+            .unwrap_or(entry.dest_name)
+    }
+
+    /// Fails with `ESTALE` if the name leads elsewhere. Where files do not keep their inode numbers, type and size decide.
+    fn check(&self, entry: &Entry<'_>) -> Result<(), Errno> {
+        let named = sys::stat(entry.dest_dir, self.name(entry), Symlinks::NoFollow)?;
+        let seen = self.seen?;
+        let looks_alike = || sys::is_regular(&named) && named.st_size == seen.st_size;
+        match FileId::of(&named) == FileId::of(&seen)
+            || looks_alike() && !collisions::is_native(entry)
+        {
             true => Ok(()),
             false => Err(Errno::STALE),
         }
     }
 
-    /// Removes the name that the dest has until it is complete, unless another file has taken it over.
-    pub(crate) fn remove_hidden(&self, entry: &Entry<'_>) {
-        if let Some(hidden) = self.hidden_name() {
-            // If this fails, an incomplete file stays under its hidden name.
-            let _ = self.remove(entry, hidden);
+    fn remove(&self, entry: &Entry<'_>) -> Result<(), Errno> {
+        let unlink = |()| sys::unlink(entry.dest_dir, self.name(entry));
+        match self.check(entry).and_then(unlink) {
+            Err(Errno::NOENT) => Ok(()),
+            removed => removed,
         }
     }
 
-    /// Removes `name`, if it leads to the dest.
-    ///
-    /// # Errors
-    /// `ESTALE` if it leads elsewhere.
-    pub(crate) fn remove(&self, entry: &Entry<'_>, name: &CStr) -> Result<(), Errno> {
-        match self.is_at(entry, name) {
-            true => sys::unlink(entry.dest_dir, name),
-            false => Err(Errno::STALE),
+    fn remove_hidden(&self, entry: &Entry<'_>) {
+        match self.remove(entry) {
+            // Another process has put its own file there.
+            Ok(()) | Err(Errno::STALE) => {}
+            Err(errno) => {
+                let path = entry.path_beside(self.name(entry));
+                entry.fail(Error::failed(Operation::Remove, path, errno).at_dest());
+            }
         }
-    }
-
-    /// Returns `true` if `name` leads to the dest.
-    fn is_at(&self, entry: &Entry<'_>, name: &CStr) -> bool {
-        let named = sys::stat(entry.dest_dir, name, Symlinks::NoFollow);
-        let open = sys::stat_open(&self.fd);
-        matches!((named, open), (Ok(named), Ok(open)) if FileId::of(&named) == FileId::of(&open))
     }
 }
 
@@ -295,14 +321,16 @@ fn may_be_occupied(entry: &Entry<'_>) -> bool {
     !is_vacant && entry.stat_dest(Symlinks::NoFollow).err() != Some(Errno::NOENT)
 }
 
-/// Unlinks the dest, which makes its name vacant.
+/// Unlinks the dest, which makes its name vacant. Another process may have done that before.
 pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
-    entry
-        .ctx
-        .changes
-        .unlink(entry.spot())
-        .map_err(|errno| Failure::preparing(entry.dest_error(Operation::Remove, errno)))?;
-    entry.emit(|_, dest, _| Event::RemovedDest(dest));
+    match entry.ctx.changes.unlink(entry.spot()) {
+        Ok(()) => entry.emit(|_, dest, _| Event::RemovedDest(dest)),
+        Err(Errno::NOENT) => {}
+        Err(errno) => {
+            let error = entry.dest_error(Operation::Remove, errno);
+            return Err(Failure::preparing(error));
+        }
+    }
     Ok(())
 }
 

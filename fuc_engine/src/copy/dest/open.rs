@@ -1,32 +1,38 @@
 //! Creates a dest file, or opens and empties one that exists.
 //!
 //! A new name is tried first. Only `EEXIST` makes the engine look at the dest. Nothing is truncated
-//! before it is known that the file that was opened is not the source: only this check, and that of
-//! [`super::alias`], protect the source of `cp f f`, whatever alias names it.
+//! before it is known that the file that was opened is not the source: only this check, and the order that
+//! [`super::alias`] describes, protect the source of `cp f f`, whatever alias names it.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
-use super::alias::{Likeness, Opening, likeness_of};
+use super::alias::may_be_source;
 use super::existing::clear_dest;
 use super::{
     Guards, Naming, OpenDest, create_beside, may_be_named_last, try_create_unnamed, unlink,
 };
 use crate::copy::attributes;
 use crate::copy::collisions;
-use crate::copy::content::OpenSource;
+use crate::copy::content::{OpenSource, has_holes};
 use crate::copy::context::{Failure, Stage};
 use crate::copy::decide::clear::{Clear, Making};
 use crate::copy::decide::mode::Origin;
 use crate::copy::diagnose;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{Facts, FileId, Symlinks};
+use crate::copy::facts::{DestState, Facts, FileId, Symlinks};
+use crate::copy::options::Sparse;
 use crate::error::{Operation, Refusal};
+use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 
-/// Permissions of a new file until it gets those of the file that it replaces.
-const OWNER_ONLY: u32 = 0o600;
+/// A dest that is created, or opened and emptied.
+#[derive(Clone, Copy)]
+struct Opening<'o> {
+    entry: &'o Entry<'o>,
+    source: &'o OpenSource,
+}
 
 /// Creates the dest of `source`, or opens and empties the file that is there. A large dest gets its
 /// name when `naming` says.
@@ -109,19 +115,14 @@ impl<'o> Opening<'o> {
     fn open_existing(self) -> Result<OpenDest<'o>, Failure> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
-        let facts = Some(Facts::of(&source.stat));
-        let decision = clear_dest(entry, Making::File, facts)?;
-        if ctx.policy.options.rules.atomic
-            && let Some(decision) = decision
-            && let Some(dest) = self.open_replacing(decision)?
-        {
-            return Ok(dest);
+        if matches!(entry.dest_state, DestState::Replaced) {
+            return self.create_beside();
         }
-        let symlinks = match decision {
+        let facts = Some(Facts::of(&source.stat));
+        let symlinks = match clear_dest(entry, Making::File, facts)? {
             Some(Clear::Write(symlinks)) => symlinks,
             None => return self.open_dangling(),
-            // The dest was unlinked, or the file to replace has vanished.
-            Some(Clear::Unlink | Clear::Replace(_)) => return self.create_again(),
+            Some(Clear::Unlink) => return self.create_again(),
             Some(_) => return Err(self.failed(Errno::EXIST)),
         };
         let dest = At {
@@ -131,95 +132,84 @@ impl<'o> Opening<'o> {
         let spot = entry.spot();
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
-            Ok(dest) => self.prepare_opened(dest, None),
+            Ok(opened) => self.prepare_opened(opened, dest),
             // Another process has just replaced the file by a link.
             Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
                 Err(entry.refused(Refusal::ThroughJustCreatedLink))
             }
-            Err(errno) => match self.hold(dest, errno) {
-                Some(held) => self.prepare_opened(held, Some(errno)),
-                None => self.replace_by_force(errno),
-            },
+            Err(errno) => self.open_emptied(dest, errno),
+        }
+    }
+
+    /// Opens a dest file, which could not be opened or truncated because of `errno`, in the way of cp: opening it removes
+    /// its content. Some filesystems know no other way.
+    #[cold]
+    fn open_emptied(self, dest: At<'_>, errno: Errno) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, .. } = self;
+        let ctx = entry.ctx;
+        let present = sys::stat(dest.dir, dest.name, dest.symlinks);
+        let present = present.ok().filter(|present| {
+            is_about_the_file(errno)
+                && ctx.policy.writes_content
+                && sys::is_regular(present)
+                && ctx.changes.may_write(entry.spot())
+        });
+        let Some(present) = present else {
+            return self.replace_by_force(errno);
+        };
+        self.check_not_source(&present)?;
+        if self.may_be_source(&present, || collisions::is_native(entry)) {
+            return self.create_beside();
+        }
+        let writing = collisions::begin_writing(ctx, &present);
+        match ctx
+            .descriptors
+            .making_room(|| sys::open_emptied(dest, errno))
+        {
+            Ok(opened) => {
+                let seen = self.look(&opened)?;
+                let writing = Guards::of_file(writing);
+                Ok(OpenDest {
+                    writing,
+                    ..self.opened(opened, &seen)
+                })
+            }
+            Err(_) => self.replace_by_force(errno),
         }
     }
 
     /// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
     #[cold]
     fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'o>, Failure> {
-        let Self { entry, source } = self;
-        if !entry.ctx.policy.options.force
-            || !is_about_the_file(errno)
-            || likeness_of(entry, &source.stat)? == Likeness::Unclear
-        {
+        let entry = self.entry;
+        if !entry.ctx.policy.options.force || !is_about_the_file(errno) {
             return Err(self.failed(errno));
+        }
+        let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+        let is_native = || collisions::is_native(entry);
+        if present.is_ok_and(|present| self.may_be_source(&present, is_native)) {
+            return self.create_beside();
         }
         // The copy had begun, so `-v` names it even if the removal fails.
         unlink(entry).map_err(|failure| Failure::making(failure.error))?;
         self.create_again()
     }
 
-    /// Creates a file that replaces the dest when it is complete. Returns `None` if the dest is written to because of its
-    /// type, or has vanished.
+    /// Creates a file that replaces the dest when it is complete.
     #[cold]
-    fn open_replacing(self, decision: Clear) -> Result<Option<OpenDest<'o>>, Failure> {
+    fn create_beside(self) -> Result<OpenDest<'o>, Failure> {
         let Self { entry, source } = self;
-        let ctx = entry.ctx;
-        let symlinks = match decision {
-            Clear::Write(symlinks) => symlinks,
-            Clear::Replace(_) => Symlinks::NoFollow,
-            _ => return Ok(None),
-        };
-        let present = match entry.stat_dest(symlinks) {
-            Err(Errno::NOENT) => return Ok(None),
-            present => present.map_err(|errno| entry.dest_stat_failure(errno))?,
-        };
-        let is_file = sys::is_regular(&present);
-        if !is_file && matches!(decision, Clear::Write(_)) {
-            return Ok(None);
-        }
-        self.check_not_source(&present)?;
         let failed = |errno| self.failed(errno);
-        if !ctx.changes.are_visible() {
+        if !entry.ctx.changes.are_visible() {
             // A rename takes the permissions of a removal.
-            ctx.changes.unlink(entry.spot()).map_err(failed)?;
-            return self.create_again().map(Some);
+            entry.ctx.changes.unlink(entry.spot()).map_err(failed)?;
+            return self.create_again();
         }
-        let mode = match is_file {
-            true => OWNER_ONLY,
-            false => source.stat.st_mode,
-        };
-        let mut dest = create_beside(entry, mode, Naming::Replacing).map_err(failed)?;
-        if is_file {
-            let replaced = At {
-                symlinks,
-                ..entry.dest_at()
-            };
-            if let Err(error) = attributes::take_over(dest.fd.as_fd(), &present, replaced) {
-                dest.remove_hidden(entry);
-                return Err(failed(error.errno()));
-            }
-            attributes::restrict(&ctx.policy, dest.fd.as_fd(), &present, &source.stat);
-            dest.origin = Origin::Existing;
+        // Neither would the new file get its name, nor could it be removed.
+        if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
+            return Err(failed(Errno::PERM));
         }
-        Ok(Some(dest))
-    }
-
-    /// Holds a dest file that could not be opened because of `errno`. Some filesystems open existing files for writing only
-    /// if that removes their content. Returns `None` if that cannot be the reason.
-    #[cold]
-    fn hold(self, dest: At<'_>, errno: Errno) -> Option<Fd> {
-        let ctx = self.entry.ctx;
-        if !is_about_the_file(errno) || !ctx.policy.writes_content {
-            return None;
-        }
-        sys::check_writing(dest).ok()?;
-        let held = ctx.descriptors.making_room(|| sys::open_path(dest)).ok()?;
-        let present = sys::stat_open(&held).ok().filter(sys::is_regular)?;
-        match self.open_to_read(held.as_fd(), &present) {
-            // Without permission to read it, it may still be written to.
-            Ok(_) | Err(Errno::ACCESS) => Some(held),
-            Err(_) => None,
-        }
+        create_beside(entry, source.stat.st_mode, Naming::Replacing).map_err(failed)
     }
 
     /// Opens a dest that is a dangling link, if the options allow that. Below operands nothing is
@@ -246,86 +236,83 @@ impl<'o> Opening<'o> {
         let opened =
             opened.map_err(|errno| diagnose::creation(entry, Operation::CreateFile, errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
-        let dest = self.prepare_opened(opened, None)?;
+        let at = At {
+            symlinks: Symlinks::Follow,
+            ..entry.dest_at()
+        };
+        let dest = self.prepare_opened(opened, at)?;
         Ok(OpenDest { origin, ..dest })
     }
 
-    /// Empties an open dest, which was seen as `present`.
-    fn empty(self, dest: BorrowedFd<'_>, present: &Stat) -> Result<(), Errno> {
-        sys::set_size(dest, 0)?;
-        let writers = &self.entry.ctx.writers;
-        let is_native = || writers.is_native(FileId::of(present).device, dest);
-        match present.st_size > 0 && !is_native() && has_kept_content(dest) {
-            true => Err(Errno::OPNOTSUPP),
-            false => Ok(()),
-        }
-    }
-
-    /// Prepares the opened dest for the content: truncates it, unless only attributes are copied. Takes away permissions
-    /// until the copy is complete. Stats it again, because another process may have replaced it since. If `refused` is the
-    /// errno of opening it, it is only held so far.
-    fn prepare_opened(self, mut dest: Fd, refused: Option<Errno>) -> Result<OpenDest<'o>, Failure> {
+    /// Prepares the opened dest for the content: truncates it, unless only attributes are copied or it may be the source.
+    fn prepare_opened(self, dest: Fd, at: At<'_>) -> Result<OpenDest<'o>, Failure> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
-        let opened = sys::stat_open(&dest).map_err(|errno| entry.dest_stat_failure(errno))?;
-        self.check_not_source(&opened)?;
-        let is_file = sys::is_regular(&opened);
-        if let Some(durability) = &ctx.durability
-            && is_file
-            && refused.is_none()
+        let present = self.look(&dest)?;
+        if !sys::is_regular(&present) || !ctx.policy.writes_content {
+            if entry.blocking() == Blocking::OnlyForLease {
+                // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
+                // pipe makes writes wait instead of failing with EAGAIN.
+                sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
+            }
+            return Ok(self.opened(dest, &present));
+        }
+        let writing = collisions::begin_writing(ctx, &present);
+        let device = FileId::of(&present).device;
+        let is_native = || ctx.writers.is_native(device, dest.as_fd());
+        let keeps_content = self.may_be_source(&present, is_native);
+        let gets_holes = || has_holes(&source.stat) || ctx.policy.options.sparse == Sparse::Always;
+        if keeps_content && gets_holes() {
+            return self.create_beside();
+        }
+        // An empty file is truncated too: that gives it a new time of modification.
+        if !keeps_content && let Err(errno) = sys::set_size(dest.as_fd(), 0) {
+            drop((dest, writing));
+            return self.open_emptied(at, errno);
+        }
+        Ok(OpenDest {
+            keeps_content,
+            writing: Guards::of_file(writing),
+            ..self.opened(dest, &present)
+        })
+    }
+
+    /// Returns `true` if an existing dest, which was seen as `present`, may be the source. `is_native` says whether the
+    /// filesystem of the dest is a native one.
+    #[inline]
+    fn may_be_source(self, present: &Stat, is_native: impl FnOnce() -> bool) -> bool {
+        let source = self.source;
+        let are_native = || source.storage == Storage::Native && is_native();
+        !source.is_known_empty() && may_be_source(&source.stat, present, are_native)
+    }
+
+    /// Looks at an opened dest again, because another process may have replaced it since. Fails if it is the source.
+    fn look(self, dest: &Fd) -> Result<Stat, Failure> {
+        let Self { entry, .. } = self;
+        let present = sys::stat_open(dest).map_err(|errno| entry.dest_stat_failure(errno))?;
+        self.check_not_source(&present)?;
+        if let Some(durability) = &entry.ctx.durability
+            && sys::is_regular(&present)
         {
             // A link may have led to another filesystem.
-            let device = FileId::of(&opened).device;
+            let device = FileId::of(&present).device;
             let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
             noted.map_err(|errno| entry.making_failure(Operation::Sync, errno))?;
         }
-        let mut writing = None;
-        let mut has_content = false;
-        if is_file && ctx.policy.writes_content {
-            writing = collisions::begin_writing(ctx, &opened);
-            has_content = self.likeness(dest.as_fd(), &opened)? != Likeness::Different;
-            let emptied = match refused {
-                Some(errno) => Err(errno),
-                None if has_content => Ok(()),
-                // An empty file is truncated too: that gives it a new time of modification.
-                None => self.empty(dest.as_fd(), &opened),
-            };
-            if let Err(errno) = emptied {
-                let access = match has_content {
-                    // Only its attributes are set.
-                    true => sys::Access::Read,
-                    // The filesystem may remove content only when the file is opened.
-                    false => sys::Access::WriteFromStart,
-                };
-                let reopened = ctx
-                    .descriptors
-                    .making_room(|| sys::reopen(dest.as_fd(), access));
-                dest = match reopened {
-                    Ok(reopened) if has_content || !has_kept_content(reopened.as_fd()) => reopened,
-                    _ => return self.replace_by_force(errno),
-                };
-            }
-        } else if entry.blocking() == Blocking::OnlyForLease {
-            // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
-            // pipe makes writes wait instead of failing with EAGAIN.
-            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
-        }
-        let mode_before = attributes::restrict(&ctx.policy, dest.as_fd(), &opened, &source.stat);
-        Ok(OpenDest {
-            is_file,
-            origin: Origin::Existing,
-            mode_before,
-            has_content,
-            writing: Guards::of_file(writing),
-            ..OpenDest::new_file(dest, Naming::AtOnce)
-        })
+        Ok(present)
     }
-}
 
-/// Returns `true` if a server has only pretended to empty a file.
-fn has_kept_content(file: BorrowedFd<'_>) -> bool {
-    // The size is known already, but a server would be asked for the filesystem.
-    sys::stat_open(file).is_ok_and(|stat| stat.st_size > 0) && Storage::of(file) == Storage::Server
+    /// Takes away permissions of an existing dest until its copy is complete.
+    fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'o> {
+        let Self { entry, source } = self;
+        let policy = &entry.ctx.policy;
+        OpenDest {
+            is_file: sys::is_regular(present),
+            origin: Origin::Existing,
+            mode_before: attributes::restrict(policy, dest.as_fd(), present, &source.stat),
+            ..OpenDest::new_file(dest, Naming::AtOnce)
+        }
+    }
 }
 
 /// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.

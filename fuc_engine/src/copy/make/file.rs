@@ -29,6 +29,7 @@ use crate::copy::decide::mode::Origin;
 use crate::copy::dest::existing;
 use crate::copy::dest::{Naming, OpenDest, clear_dest};
 use crate::copy::diagnose;
+use crate::copy::durability::Durability;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyNode, Facts, FileId, Symlinks};
 use crate::copy::options::Reflink;
@@ -195,7 +196,6 @@ impl<'f> Filling<'f> {
         let Self { entry, source, .. } = self;
         let options = entry.ctx.policy.options;
         let moved = if options.attributes_only
-            || self.dest.has_content
             || source.is_known_empty() && options.reflink != Reflink::Always
         {
             Ok(Moved::default())
@@ -256,6 +256,7 @@ impl<'f> Filling<'f> {
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
+            keeps_content: self.dest.keeps_content,
         };
         let mut after = |piece| after_piece(worker, piece);
         let options = self.entry.ctx.policy.options;
@@ -268,60 +269,92 @@ impl<'f> Filling<'f> {
     #[inline(always)]
     pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let entry = self.entry;
-        let keeps_times = entry.ctx.policy.options.preserve.timestamps;
-        if entry.ctx.durability.is_some() && keeps_times && self.dest.is_file {
-            // A power cut must not leave the size and the time of the source without its content.
-            sys::write_back(self.dest.fd.as_fd(), WriteBack::All)
-                .map_err(|errno| self.not_synced(errno))?;
+        let mut attributes = None;
+        if entry.ctx.policy.sets_attributes {
+            if let Err((operation, errno)) = self.store_content() {
+                return Err(self.fail(operation, errno));
+            }
+            attributes = Some(self.set_attributes());
         }
-        let attributes = entry
-            .ctx
-            .policy
-            .sets_attributes
-            .then(|| self.set_attributes());
         if let Some(errno) = attributes.as_ref().and_then(Attributes::lost_content) {
             return self.abandon(ContentError::Write(errno));
         }
-        if let Some(durability) = &entry.ctx.durability {
-            durability
-                .file_complete(self.dest.fd.as_fd())
-                .map_err(|errno| self.not_synced(errno))?;
+        if let Some(durability) = &entry.ctx.durability
+            && let Err(errno) = self.sync(durability)
+        {
+            // Content that was written before may be lost.
+            return Err(self.fail(Operation::Sync, errno));
         }
-        if self.dest.naming != Naming::AtOnce {
-            let named = self.dest.give_name(entry);
-            if !named.map_err(|errno| diagnose::file_creation(entry, errno))? {
-                return Ok(Filled::Nameless);
-            }
-        }
-        let OpenDest {
-            fd,
-            is_file,
-            has_content,
-            writing,
+        let Self {
+            source,
+            dest,
+            labelled,
             ..
-        } = self.dest;
-        let source = &self.source.stat;
-        match sys::close_checked(fd) {
-            // A server may refuse to close a file to which nothing was written.
-            Err(errno) if !has_content => {
-                return Err(not_closed(entry, is_file, source, errno));
+        } = self;
+        let is_file = dest.is_file;
+        let has_name = match dest.naming {
+            Naming::Hidden | Naming::Replacing => dest.close_and_rename(entry)?,
+            Naming::WhenComplete if !dest.give_name(entry) => false,
+            Naming::WhenComplete | Naming::AtOnce => {
+                let OpenDest { fd, writing, .. } = dest;
+                sys::close_checked(fd)
+                    .map_err(|errno| not_closed(entry, is_file, &source.stat, errno))?;
+                // Another worker may write to it now.
+                drop(writing);
+                true
             }
-            _ => {}
+        };
+        if !has_name {
+            return Ok(Filled::Nameless);
         }
-        // Another worker may write to it now.
-        drop(writing);
         let set = match attributes {
             Some(attributes) => entry.report_attributes(attributes),
             None => Ok(()),
         };
-        let labelled = self
-            .labelled
-            .map_err(|error| entry.making_failure(error.operation, error.errno));
+        let labelled = labelled.map_err(|error| entry.making_failure(error.operation, error.errno));
         Ok(Filled::Complete {
             moved,
             is_file,
             attributes: set.map_err(Failure::making).and(labelled),
         })
+    }
+
+    /// Stores the content before the dest gets the times of its source. Otherwise a power cut could leave it without its
+    /// content, and a server could set the time again when it stores the content. Until then, another client could take the
+    /// dest for complete.
+    fn store_content(&self) -> Result<(), (Operation, Errno)> {
+        let Self { entry, dest, .. } = self;
+        let ctx = entry.ctx;
+        if !ctx.policy.options.preserve.timestamps || !dest.is_file {
+            return Ok(());
+        }
+        if ctx.durability.is_some() {
+            let written = sys::write_back(dest.fd.as_fd(), WriteBack::All);
+            written.map_err(|errno| (Operation::Sync, errno))?;
+        }
+        if !collisions::is_native(entry) {
+            let closed = sys::duplicate(dest.fd.as_fd()).and_then(sys::close_checked);
+            closed.map_err(|errno| (Operation::Close, errno))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the dest to the disk, or leaves that to the end of the run. A file must be there before it replaces another
+    /// one, and so must the first copy of a source whose other names replace files.
+    fn sync(&self, durability: &Durability) -> Result<(), Errno> {
+        let Self {
+            entry,
+            source,
+            dest,
+            ..
+        } = self;
+        let dests_are_replaced = entry.ctx.policy.options.rules.atomic;
+        match dest.naming == Naming::Replacing
+            || dests_are_replaced && entry.has_other_names(&source.stat)
+        {
+            true => sys::sync_file(dest.fd.as_fd()),
+            false => durability.file_complete(dest.fd.as_fd()),
+        }
     }
 
     fn set_attributes(&self) -> Attributes {
@@ -339,20 +372,20 @@ impl<'f> Filling<'f> {
         transfer.run()
     }
 
-    /// Marks a dest that the kernel could not write to the disk, and returns the failure.
+    /// Cleans up after a call has shown that content may be lost, and returns the failure.
     #[cold]
-    fn not_synced(&self, errno: Errno) -> Failure {
-        // Content that was written before may be lost.
+    fn fail(self, operation: Operation, errno: Errno) -> Failure {
+        let entry = self.entry;
         self.keep_incomplete();
-        self.entry.making_failure(Operation::Sync, errno)
+        entry.making_failure(operation, errno)
     }
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    pub(crate) fn abandon(&self, error: ContentError) -> Result<Filled, Failure> {
-        let Self { entry, dest, .. } = self;
-        if let Some(mode) = dest.mode_before {
-            attributes::restore_permissions(mode, dest.fd.as_fd());
+    pub(crate) fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
+        let entry = self.entry;
+        if let Some(mode) = self.dest.mode_before {
+            attributes::restore_permissions(mode, self.dest.fd.as_fd());
         }
         let error = match error {
             ContentError::Cancelled => {
@@ -362,12 +395,15 @@ impl<'f> Filling<'f> {
                 };
             }
             ContentError::Clone(errno) => {
-                let is_new = dest.naming == Naming::AtOnce && dest.origin == Origin::Created;
-                // The dest is empty. It stays if it was created through a link. The failure to report is that of the clone.
-                if is_new {
-                    let _ = dest.remove(entry, entry.dest_name);
+                match self.dest.naming {
+                    // The dest is empty. It stays if it was created through a link. The failure to report is that of the
+                    // clone.
+                    Naming::AtOnce if self.dest.origin == Origin::Created => {
+                        let _ = self.dest.remove(entry);
+                    }
+                    Naming::AtOnce | Naming::WhenComplete => {}
+                    Naming::Hidden | Naming::Replacing => self.dest.remove_hidden(entry),
                 }
-                dest.remove_hidden(entry);
                 entry
                     .dest_error(Operation::Clone, errno)
                     .with_other(Side::Source, entry.path(Side::Source))
@@ -384,40 +420,50 @@ impl<'f> Filling<'f> {
         Err(Failure::making(error))
     }
 
-    /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks
-    /// one that existed before, and returns an error about it.
-    fn discard(&self) -> Result<(), Error> {
-        let Self { entry, dest, .. } = self;
-        if dest.naming != Naming::AtOnce {
-            dest.remove_hidden(entry);
-            entry.ctx.report.discarded();
-            return Ok(());
-        }
+    /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks it before, and
+    /// returns an error about one that stays, or existed before.
+    fn discard(self) -> Result<(), Error> {
+        let Self {
+            entry, ref dest, ..
+        } = self;
         if !dest.is_file {
             return Ok(());
         }
-        if dest.origin != Origin::Created {
-            self.mark_incomplete();
-            let path = entry.path(Side::Dest);
-            return Err(Error::refused(Refusal::LeftIncomplete, path).at_dest());
-        }
-        if dest.remove(entry, entry.dest_name).is_ok() {
-            entry.ctx.report.discarded();
+        let is_new = dest.origin == Origin::Created;
+        let name = dest.hidden_name().unwrap_or(entry.dest_name);
+        let left = Error::refused(Refusal::LeftIncomplete, entry.path_beside(name)).at_dest();
+        let removed = match dest.naming {
+            Naming::WhenComplete => Ok(()),
+            _ => {
+                self.mark_incomplete();
+                match is_new {
+                    true => self.dest.remove(entry),
+                    false => return Err(left),
+                }
+            }
+        };
+        match removed {
+            Ok(()) => entry.ctx.report.discarded(),
+            // Another process has put its own file there.
+            Err(Errno::STALE) => {}
+            Err(_) => return Err(left),
         }
         Ok(())
     }
 
     /// Leaves the content that was moved before an error at the dest, as cp does. A dest that would have been replaced
     /// stays as it is.
-    fn keep_incomplete(&self) {
-        let dest = &self.dest;
-        if dest.naming == Naming::Replacing {
-            return dest.remove_hidden(self.entry);
+    fn keep_incomplete(self) {
+        let entry = self.entry;
+        if self.dest.naming == Naming::Replacing {
+            return self.dest.remove_hidden(entry);
         }
         self.mark_incomplete();
-        if dest.naming != Naming::AtOnce {
-            // If this fails, the dest has no content. The error to report is that of moving it.
-            let _ = dest.give_name(self.entry);
+        // If the dest gets no name, it has no content. The error to report is that of moving it.
+        match self.dest.naming {
+            Naming::WhenComplete => _ = self.dest.give_name(entry),
+            Naming::Hidden => _ = self.dest.close_and_rename(entry),
+            Naming::AtOnce | Naming::Replacing => {}
         }
     }
 

@@ -22,7 +22,7 @@ use super::dest::backup::BackupNumbers;
 use super::dest::{clear_dest, decide_to_clear};
 use super::diagnose;
 use super::entry::Entry;
-use super::facts::{CopyNode, FileId, Symlinks};
+use super::facts::{CopyNode, DestState, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -107,21 +107,24 @@ fn create_or_replace(
     if created != Err(Errno::EXIST) {
         return Ok(created.map(|()| Created::Yes));
     }
-    let decision = match decided {
-        Some(_) => decided,
-        None => clear_dest(entry, making, None)?,
+    let decision = match (decided, entry.dest_state) {
+        (Some(_), _) => decided,
+        (None, DestState::Replaced) => Some(Clear::Replace(RemovalEvent::Silent)),
+        (None, _) => clear_dest(entry, making, None)?,
+    };
+    // As cp, which does so to a dangling link that is named with a trailing slash. A server may say that a dest is there,
+    // and not show it.
+    let is_replaced_unseen = match making {
+        Making::LinkToCopy(_) => true,
+        Making::Special | Making::File => false,
+        Making::Symlink | Making::Link(_) => {
+            ctx.policy.options.force && name.to_bytes().ends_with(b"/")
+        }
     };
     let created = match decision {
         // Nothing is there any more.
         None | Some(Clear::Unlink) => match create(name) {
-            // As cp, rename to a dangling link that is named with a trailing slash.
-            Err(Errno::EXIST)
-                if ctx.policy.options.force
-                    && making != Making::Special
-                    && name.to_bytes().ends_with(b"/") =>
-            {
-                ctx.changes.replace(entry.spot(), create)
-            }
+            Err(Errno::EXIST) if is_replaced_unseen => ctx.changes.replace(entry.spot(), create),
             created => created,
         },
         Some(Clear::AlreadyThere) => return Ok(Ok(Created::AlreadyThere)),

@@ -100,7 +100,7 @@ fn is_written_in_place(ctx: &Context<'_>, entry: &StoredEntry) -> bool {
     let rules = &ctx.policy.options.rules;
     let is_new = |node: &CopyNode| node.state.origin() == Origin::Created;
     if entry.place.parent.as_ref().is_none_or(is_new)
-        || rules.remove_first
+        || rules.removes_dests()
         || rules.backup.is_some()
     {
         return false;
