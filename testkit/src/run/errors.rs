@@ -16,7 +16,7 @@ const ERRORS: &[(&str, &str)] = &[
     ("getdents64", "EIO EINTR ENOMEM ESTALE ENOENT"),
     ("fstat", "EIO EINTR ENOMEM ESTALE"),
     ("statx", "EIO EINTR ENOMEM EACCES ESTALE ENOSYS EPERM"),
-    ("fstatfs", "EIO EINTR ENOSYS"),
+    ("fstatfs statfs", "EIO EINTR ENOSYS"),
     ("readlinkat", "EIO EINTR ENOMEM EACCES ESTALE"),
     (
         "mkdirat",
