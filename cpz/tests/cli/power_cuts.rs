@@ -1,6 +1,6 @@
 //! A power cut at any time leaves what the manual promises under SIGKILL AND POWER CUTS.
 
-use std::{path::Path, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use testkit::{
     or_skip,
@@ -115,4 +115,43 @@ fn an_interrupted_durable_copy_to_ext4_goes_on() {
 #[test]
 fn an_interrupted_durable_copy_to_xfs_goes_on() {
     interrupted_copies_go_on(Fs::Xfs, &["--fsync"], |cpz| Ok(Run::new(cpz)));
+}
+
+fn atomic_copies_replace_whole_files(fs: Fs) {
+    let scratch = build();
+    let disk = or_skip!(FailingDisk::new(fs));
+    let names: Vec<_> = (0..54)
+        .map(|number| format!("d{}/f{number}", number % 7))
+        .collect();
+    let old = noise(100_100);
+    let old = |number: usize| &old[number..][..9000 + 1000 * number];
+    disk.mounted(|disk| {
+        let tree = Tree::at(disk);
+        for (number, name) in names.iter().enumerate() {
+            tree.file(Path::new("d").join(name), old(number));
+        }
+    });
+    let options = ["--atomic", "--fsync"];
+    let recording = disk.record(Others::Sync, |disk| copy(&scratch, &options, disk));
+    let mut replaced = [0; 2];
+    disk.cut_during(&recording, CUTS, |disk, cut| {
+        for (number, name) in names.iter().enumerate() {
+            let found = fs::read(disk.join("d").join(name)).expect("old or new");
+            let is_new = found == fs::read(scratch.path().join("s").join(name)).unwrap();
+            assert!(is_new || found == old(number), "{cut}: {name}");
+            replaced[usize::from(is_new)] += 1;
+        }
+    });
+    // Otherwise, this test would show nothing.
+    assert!(replaced.iter().all(|&number| number > 0), "{replaced:?}");
+}
+
+#[test]
+fn an_atomic_copy_to_ext4_replaces_whole_files() {
+    atomic_copies_replace_whole_files(Fs::Ext4);
+}
+
+#[test]
+fn an_atomic_copy_to_xfs_replaces_whole_files() {
+    atomic_copies_replace_whole_files(Fs::Xfs);
 }
