@@ -11,11 +11,13 @@ use linux_raw_sys::general::PROC_SUPER_MAGIC;
 use rustix::fs::statfs;
 use rustix::io::Errno;
 
+use super::interrupted::retry_on_intr;
+
 /// Returns `true` if the kernel serves `/proc`.
 pub(super) fn is_served() -> bool {
     static IS_SERVED: OnceLock<bool> = OnceLock::new();
     *IS_SERVED.get_or_init(|| {
-        let seen = statfs(c"/proc/thread-self/fd");
+        let seen = retry_on_intr(|| statfs(c"/proc/thread-self/fd"));
         seen.is_ok_and(|seen| seen.f_type as u64 == u64::from(PROC_SUPER_MAGIC))
     })
 }
