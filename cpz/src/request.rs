@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::time::Instant;
 
 use fuc_cli::console::Console;
-use fuc_cli::exclude::{ExcludeFilter, taken_operands};
+use fuc_cli::exclude::{ExcludeFilter, check_patterns, taken_operands};
 use fuc_cli::flags::UsageError;
 use fuc_cli::name_list::PackedNames;
 use fuc_cli::progress::Watch;
@@ -63,7 +64,13 @@ impl Request {
             true => without_slashes(name),
             false => name,
         });
-        let sources = taken_operands(filter.as_ref(), names, console)?;
+        let sources: PackedNames = taken_operands(filter.as_ref(), names, console)?;
+        if let Some(filter) = filter.as_ref().filter(|_| options.engine.delete.is_some()) {
+            // Patterns say what is kept in the dests, too.
+            for source in sources.iter() {
+                check_patterns(filter, &dest_of(&dest, &source), console)?;
+            }
+        }
         Ok(Self {
             sources,
             options,
@@ -73,6 +80,14 @@ impl Request {
             watch,
             began,
         })
+    }
+}
+
+/// Returns the dest of a source, without the directories that `--parents` adds.
+fn dest_of(dest: &Dest, source: &Path) -> OsString {
+    match (dest, source.file_name()) {
+        (Dest::Into(target), Some(name)) => target.join(name).into(),
+        (Dest::Into(dest) | Dest::Exactly(dest), _) => dest.into(),
     }
 }
 

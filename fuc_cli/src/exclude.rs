@@ -251,9 +251,7 @@ pub fn taken_operands<C: FromIterator<OsString>>(
 /// Returns `true` if the filter, if there is one, does not exclude an operand itself.
 ///
 /// # Errors
-/// If a pattern is probably meant as a path beside the operand. It then begins with the path of the operand, or matches
-/// the operand or a directory above it. Each pattern is looked up below the operand, and so would exclude nothing that
-/// the user means.
+/// As [`check_patterns`].
 pub fn is_taken(
     filter: Option<&ExcludeFilter>,
     operand: &OsStr,
@@ -262,6 +260,21 @@ pub fn is_taken(
     let Some(filter) = filter else {
         return Ok(true);
     };
+    check_patterns(filter, operand, console)?;
+    Ok(!excludes_operand(filter, operand))
+}
+
+/// Checks that each pattern may be meant for entries of an operand.
+///
+/// # Errors
+/// If a pattern is probably meant as a path beside the operand. It then begins with the path of the operand, or with the last
+/// names of that path, or it matches the operand or a directory above it. Each pattern is looked up below the operand, and
+/// so would exclude nothing that the user means.
+pub fn check_patterns(
+    filter: &ExcludeFilter,
+    operand: &OsStr,
+    console: &Console,
+) -> Result<(), UsageError> {
     let shared = &filter.shared;
     let path = normal(&shared.working_directory.join(operand));
     for (text, pattern) in shared.texts.iter().zip(&shared.patterns) {
@@ -284,7 +297,7 @@ pub fn is_taken(
             console,
         ));
     }
-    Ok(!excludes_operand(filter, operand))
+    Ok(())
 }
 
 /// A pattern with a slash, read as a path that does not begin in an operand.
@@ -327,12 +340,26 @@ impl Misreading {
         if self.base.starts_with(operand) {
             return None;
         }
-        let rest = self.path.strip_prefix(operand).ok()?.as_os_str();
+        let rest = match self.path.strip_prefix(operand) {
+            Ok(rest) => rest,
+            // The path may begin in the directory of the operand, as in rsync.
+            Err(_) => self.after_last_names(operand)?,
+        };
+        let rest = rest.as_os_str();
         let text = text.as_bytes();
         let sign = &text[..usize::from(text.starts_with(b"!"))];
         let end = &text[text.len() - usize::from(text.ends_with(b"/"))..];
         let meant = [sign, b"/", rest.as_bytes(), end].concat();
         (!rest.is_empty()).then(|| OsString::from_vec(meant))
+    }
+
+    /// Returns what follows the last names of the operand, if a relative path begins with them.
+    fn after_last_names(&self, operand: &Path) -> Option<&Path> {
+        let names = self.path.strip_prefix(&self.base).ok()?;
+        let is_relative = self.base.parent().is_some();
+        let mut above = names.ancestors().skip(1);
+        let last = above.find(|last| !last.as_os_str().is_empty() && operand.ends_with(last));
+        names.strip_prefix(last.filter(|_| is_relative)?).ok()
     }
 
     /// Returns `true` if the path would exclude the operand, or a directory above it.

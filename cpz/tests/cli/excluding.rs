@@ -515,3 +515,48 @@ fn a_pattern_that_begins_with_a_source_is_an_error_in_each_spelling() {
     assert_eq!(outcome.stderr_text(), message);
     holds(scratch.path().join("d"), &[]);
 }
+
+#[test]
+fn a_pattern_that_begins_with_a_dest_is_an_error_if_names_are_deleted() {
+    let build = || {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path())
+            .file("src/f", "")
+            .file("dst/keep", "")
+            .file("dst/src/keep", "");
+        scratch
+    };
+    let scratch = build();
+    let absolute = scratch.path().join("dst").display().to_string();
+    for (pattern, args, dest) in [
+        ("dst/keep", &["-aT", "src", "dst"][..], "dst"),
+        ("dst/keep", &["-aT", "src", &absolute], &absolute),
+        (
+            &format!("{absolute}/keep"),
+            &["-aT", "src", "./dst"],
+            "./dst",
+        ),
+        ("dst/src/keep", &["-a", "src", "dst"], "dst/src"),
+        ("src/keep", &["-a", "src/.", "dst/src"], "src/."),
+    ] {
+        let exclude = format!("--exclude={pattern}");
+        let run = |delete: &[&str]| {
+            let args = [delete, &[&exclude], args].concat();
+            Run::new(CPZ).args(args).current_dir(&scratch).output()
+        };
+        let outcome = run(&["--delete"]);
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let message = format!(
+            "cpz: invalid pattern '{pattern}': it is relative to '{dest}'; write '/keep'\n"
+        );
+        assert_eq!(outcome.stderr_text(), message);
+    }
+    assert!(
+        ["dst/keep", "dst/src/keep"]
+            .iter()
+            .all(|path| scratch.path().join(path).exists())
+    );
+    // Without deletions, patterns are only about sources.
+    let outcome = Run::new(CPZ).args(["-aT", "--exclude=dst/keep", "src", "dst"]);
+    outcome.current_dir(&scratch).output().assert_success();
+}

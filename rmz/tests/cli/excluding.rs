@@ -275,6 +275,40 @@ fn a_pattern_that_begins_with_an_operand_is_an_error_in_each_spelling() {
     }
 }
 
+/// rsync takes such a pattern for the path below the directory of the operand.
+#[test]
+fn a_pattern_that_begins_with_the_name_of_an_operand_elsewhere_is_an_error() {
+    let scratch = tree();
+    Tree::at(scratch.path()).dir("elsewhere/deep");
+    let absolute = scratch.path().join("t").display().to_string();
+    let name = scratch.path().file_name().unwrap().to_str().unwrap();
+    let with_parent = format!("{name}/t/d");
+    for operand in ["../../t", &absolute] {
+        for pattern in ["t/d", "!t/d", &with_parent] {
+            let args = [&format!("--exclude={pattern}"), operand];
+            let dir = scratch.path().join("elsewhere/deep");
+            let outcome = Run::new(RMZ).args(args).current_dir(dir).output();
+            assert_eq!(outcome.status, Status::Exit(1), "{operand} {pattern}");
+            let meant = if pattern.starts_with('!') {
+                "!/d"
+            } else {
+                "/d"
+            };
+            let expected = format!(
+                "rmz: invalid pattern '{pattern}': it is relative to '{operand}'; write '{meant}'\n"
+            );
+            assert_eq!(outcome.stderr_text(), expected);
+            assert!(scratch.path().join("t/d/b.o").exists());
+        }
+    }
+    // The names below an operand may begin with its own.
+    let args = ["--exclude=/t/d", "--exclude=d/t", "../../t"];
+    let dir = scratch.path().join("elsewhere/deep");
+    let outcome = Run::new(RMZ).args(args).current_dir(dir).output();
+    outcome.assert_success();
+    assert!(!scratch.path().join("t").exists());
+}
+
 #[test]
 fn a_pattern_that_matches_an_operand_or_a_directory_above_it_is_an_error() {
     let scratch = tree();
