@@ -113,6 +113,7 @@ impl Options {
             || rules.backup.is_some()
             || rules.follow_links_to_directories
             || self.engine.attributes_only;
+        let follows_links = self.engine.recursive && self.engine.dereference == Dereference::Always;
         UsageError::of_first(&[
             (
                 self.max_delete.is_some() && !deletes,
@@ -121,6 +122,14 @@ impl Options {
             (
                 deletes && keeps_others,
                 "--delete is mutually exclusive with -i, --backup, --keep-directory-symlink and --attributes-only",
+            ),
+            (
+                deletes && follows_links && self.hard_links,
+                "--delete follows no links; -l does, without -P",
+            ),
+            (
+                deletes && follows_links,
+                "--delete is mutually exclusive with -L",
             ),
         ])?;
         if let Some(deletion) = &mut self.engine.delete {

@@ -233,8 +233,7 @@ impl Wording<'_> {
                 "cannot copy to {path}: the machine that copies all its hard links does not see the directory yet"
             }
             Refusal::CannotMirror => {
-                "cannot delete in {path}: a source is in it, several sources are copied to it, \
-                 or it is unclear which names are copies"
+                "cannot delete in {path}: a source is in it, or several sources are copied to it"
             }
             Refusal::MountPoint | Refusal::OtherFilesystem => ELSEWHERE,
             Refusal::SourceReplaced => "skipping file {path}, as it was replaced while being copied",

@@ -191,7 +191,7 @@ pub enum Refusal {
     Different,
     /// The dest cannot be a mirror of its source, from which names are [deleted](crate::Deletion).
     #[error(
-        "entries cannot be deleted there: it contains a source, is the dest of several, or backups are made"
+        "entries cannot be deleted there: it contains a source, is the dest of several, links are followed, or backups are made"
     )]
     CannotMirror,
     /// Another engine copies all names of this file, and does not see the directory of this one: dest, source.

@@ -16,7 +16,7 @@ use fuc_cli::tool::Tool;
 use fuc_cluster::flags;
 use fuc_cluster::job::{self, MpiJob};
 use fuc_cluster::order::{Order, Work};
-use fuc_engine::{CopyOp, Dereference};
+use fuc_engine::CopyOp;
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
@@ -72,7 +72,6 @@ fn copy(
 /// Refuses what several processes cannot do.
 fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
     let most = options.delete.map(|deletion| deletion.most);
-    let follows_links = options.dereference == Dereference::Always;
     UsageError::of_first(&[
         (options.rules.ask, flags::CANNOT_PROMPT),
         (
@@ -82,10 +81,6 @@ fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
         (
             most.flatten().is_some(),
             "cannot keep to --max-delete: each rank deletes on its own",
-        ),
-        (
-            most.is_some() && follows_links,
-            "cannot delete with -L: each rank follows links on its own",
         ),
     ])
 }

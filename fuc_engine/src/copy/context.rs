@@ -22,7 +22,7 @@ use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Error;
 use crate::failures::{Diagnostic, Failures};
-use crate::hashing::HashMap;
+use crate::hashing::{HashMap, HashSet};
 use crate::node::{Place, Side};
 use crate::paths;
 use crate::report::Report;
@@ -100,19 +100,20 @@ pub(super) struct Deletions {
     /// The number of entries that stay because of the limit.
     pub(super) not_deleted: AtomicU64,
     pub(super) deleted: AtomicU64,
-    /// The files and directories that must not be deleted.
+    /// The directories that must not be deleted.
     pub(super) in_use: Arc<Mutex<HashMap<FileId, Use>>>,
-    /// The directories that wait until everything is copied. `None`: none has to wait.
-    pub(super) put_off: Mutex<Option<Vec<CopyNode>>>,
+    /// The hashes of dest directories that are listed by the names of their sources, and were not entered yet.
+    pub(super) listed: Mutex<HashSet<u64>>,
 }
 
-/// The use of a file or directory that must not be deleted.
+/// The use of a directory that must not be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
-    /// It is a source, a directory above one, or a dest that an operand has entered.
-    Operand,
-    /// It was copied, and was reached through a link below an operand.
-    BehindLink,
+    /// It is a source, or leads to one.
+    Source,
+    Dest {
+        operand: u32,
+    },
 }
 
 /// Opens directories.

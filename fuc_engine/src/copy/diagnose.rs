@@ -132,8 +132,7 @@ pub(super) fn reading(entry: &Entry<'_>, operation: Operation, errno: Errno) -> 
     }
     let dest = entry.dest_facts(Symlinks::Follow);
     let refusal = dest.and_then(|dest| obstacle(treatment, source.as_ref(), &dest));
-    // A directory would not be an obstacle.
-    match refusal.filter(|_| !entry.replaces_types()) {
+    match refusal {
         Some(refusal) => entry.refused(refusal),
         None => Failure::making(entry.source_error(operation, errno)),
     }

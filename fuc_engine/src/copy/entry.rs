@@ -234,20 +234,18 @@ impl Entry<'_> {
         backup.filter(|_| !is_own_backup)
     }
 
-    /// Returns `true` if a dest of another type than its source is removed. Only a directory that existed has such dests.
-    pub(super) fn replaces_types(&self) -> bool {
-        let is_older = |node: &CopyNode| node.state.origin() == Origin::Existing;
-        self.ctx.policy.options.delete.is_some() && self.node.is_some_and(is_older)
-    }
-
     /// Returns how the options treat the dest, if something is there.
     pub(super) fn treatment(&self) -> DestTreatment {
         let options = self.ctx.policy.options;
+        let is_mirrored = |node: &CopyNode| node.state.origin() == Origin::Existing;
         if self.backup_rule().is_some() {
             DestTreatment::Renamed
         } else if options.rules.removes_dests() {
             DestTreatment::Unlinked
-        } else if options.as_links == Some(LinkKind::Symbolic) || self.replaces_types() {
+        } else if options.as_links == Some(LinkKind::Symbolic)
+            // A mirror does not write through a link that could not be deleted.
+            || options.delete.is_some() && self.node.is_some_and(is_mirrored)
+        {
             DestTreatment::LinkedOver
         } else {
             DestTreatment::WrittenTo
@@ -319,9 +317,6 @@ impl Entry<'_> {
                 dest,
                 backup,
             });
-        }
-        if let Some(node) = self.node {
-            node.state.note_incomplete();
         }
         self.fail(failure.error);
     }

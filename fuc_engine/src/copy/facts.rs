@@ -84,7 +84,7 @@ impl Fingerprint {
 pub(super) enum DestState<N> {
     /// Unknown: no rules apply, so the dest is looked at only if creation fails.
     Unchecked,
-    /// Something is there: a file that may be written to, or a directory that only a mirror removes.
+    /// Something is there: a file that may be written to, or a directory.
     Occupied,
     /// Something is there, and stays until the copy is complete, which replaces it.
     Replaced,
@@ -176,16 +176,15 @@ pub(super) struct DirFacts {
     pub(super) mode_pending: Option<u32>,
 }
 
-/// [`DirFacts`], the facts inherited from the parent, and whether an entry has failed, in the four bytes that a node has
-/// room for. The lower 12 bits are the mode.
-// Relaxed: the facts change before another worker gets the directory. The decrement in `node::climb` publishes a failure
-// to the worker that finishes the directory.
+/// [`DirFacts`], the facts inherited from the parent, and what was found when the directory was entered, in the four bytes
+/// that a node has room for. The lower 12 bits are the mode.
+// Relaxed: the facts change before another worker gets the directory.
 pub(super) struct Mark(AtomicU32);
 
 impl Mark {
     const MODE: u32 = 0o7777;
     const HAS_MODE: u32 = 1 << 12;
-    const INCOMPLETE: u32 = 1 << 13;
+    const UNLISTED: u32 = 1 << 13;
     const HAS_ACCESS_TIME: u32 = 1 << 14;
     const GETS_ATTRIBUTES: u32 = 1 << 15;
     const BORROWED: u32 = 1 << 16;
@@ -193,6 +192,7 @@ impl Mark {
     // its child is still open.
     const RETURNS_TO_SOURCE: u32 = 1 << 17;
     const RETURNS_TO_DEST: u32 = 1 << 18;
+    const UNCLEAR: u32 = 1 << 19;
     const RETURNS: u32 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
     const BEHIND_LINK: u32 = 1 << Self::INHERITANCE;
     const CREATED: u32 = 2 << Self::INHERITANCE;
@@ -255,13 +255,22 @@ impl Mark {
         self.0.fetch_and(!Self::CREATED, Relaxed);
     }
 
-    /// Notes that an entry has failed, or is not copied for another reason than the filter.
-    pub(super) fn note_incomplete(&self) {
-        self.0.fetch_or(Self::INCOMPLETE, Relaxed);
+    /// Notes that the source is not listed.
+    pub(super) fn note_unlisted(&self) {
+        self.0.fetch_or(Self::UNLISTED, Relaxed);
     }
 
-    pub(super) fn is_incomplete(&self) -> bool {
-        self.has(Self::INCOMPLETE)
+    pub(super) fn is_unlisted(&self) -> bool {
+        self.has(Self::UNLISTED)
+    }
+
+    /// Notes that a mirror could not compare the names in the directory, which was reported.
+    pub(super) fn note_unclear(&self) {
+        self.0.fetch_or(Self::UNCLEAR, Relaxed);
+    }
+
+    pub(super) fn is_unclear(&self) -> bool {
+        self.has(Self::UNCLEAR)
     }
 
     pub(super) fn gets_attributes(&self) -> bool {

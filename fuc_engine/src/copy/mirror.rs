@@ -1,23 +1,21 @@
 //! Deletes from dests what their sources do not have, for [`Deletion`].
 //!
-//! A dest directory is looked through when everything in it was copied. Each name there is looked up in the open source
-//! directory, so no list of names is kept. It is deleted if it is missing twice. What cannot be looked up stays.
+//! A directory that existed loses its extraneous names when it is entered, before anything is copied to it. So none of them
+//! is a copy of this run, and nothing is in the way of one.
 //!
-//! A directory in the way of a file is removed as soon as the file is open.
-//!
-//! If links are followed, one that is met later may lead to what would be deleted. Then nothing is deleted before
-//! everything is copied, and nothing that was copied through a link.
+//! Only directories that the dest lists by the exact names of their sources are entered. If the dest takes the name of
+//! another source for one of them, that source is refused. So no directory deletes the copies of another one.
 //!
 //! Each removal is a run of its own on this thread, relative to the open dest directory. It never enters another
 //! filesystem.
 
-use std::ffi::{CStr, CString, OsString};
+use std::ffi::{CStr, OsString};
+use std::hash::BuildHasher;
 use std::iter;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -25,25 +23,32 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::changes::Spot;
+use super::collisions::has_other_spelling;
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
-use super::entry::Entry;
 use super::facts::{CopyNode, FileId, Symlinks};
 use super::operand::ancestry;
 use super::options::Deletion;
 use crate::error::{Cause, Error, Operation, Refusal};
 use crate::filter::{Above, Candidate, Location, Verdict};
+use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
-use crate::sys::{self, Fd, Identity, Listing, Mount, Stat};
+use crate::sys::{self, At, Fd, Identity, Listing, Mount};
+
+use names::{Extraneous, SourceNames};
 
 mod names;
 
 /// Bytes of a listing buffer, which holds about 1,000 short names.
 const BUFFER_BYTES: usize = 32 << 10;
+
+/// The most links on the way to a source.
+const MOST_LINKS: u32 = 40;
 
 /// Returns the state before anything is copied.
 pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
@@ -51,56 +56,84 @@ pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
     if ctx.policy.options.delete.is_none() {
         return deletions;
     }
+    let mut in_use = lock(&deletions.in_use);
     for source in ctx.operands.sources() {
-        for path in [source, &*paths::directory_of(source)] {
-            let opened = sys::open_path_directory(ctx.bases.source, path, Symlinks::Follow);
-            if let Ok(dir) = opened {
-                let above = ancestry(dir.as_fd()).into_iter();
-                let above = above.map(|above| (above.file(), Use::Operand));
-                lock(&deletions.in_use).extend(above);
-            }
+        // A source that cannot be reached is reported when it is copied.
+        let base = sys::open_path_directory(ctx.bases.source, c".", Symlinks::NoFollow);
+        let _ = base.and_then(|base| {
+            note_way(&mut in_use, base, paths::path_of(source), &mut {
+                MOST_LINKS
+            })
+        });
+    }
+    for operand in 0..ctx.operands.len() as u32 {
+        let dest = sys::stat(
+            ctx.target(),
+            ctx.operands.dest_name(operand),
+            Symlinks::NoFollow,
+        );
+        if let Ok(dest) = dest.as_ref()
+            && sys::is_directory(dest)
+        {
+            let of_first = in_use.entry(FileId::of(dest));
+            of_first.or_insert(Use::Dest { operand });
         }
     }
-    let put_off = Mutex::new(follows_links(ctx).then(Vec::new));
-    Deletions {
-        put_off,
-        ..deletions
-    }
+    drop(in_use);
+    deletions
 }
 
-fn follows_links(ctx: &Context<'_>) -> bool {
-    ctx.policy.symlinks_of_entries == Symlinks::Follow
-}
-
-/// Notes that a directory was entered. Fails if it is the dest of an operand, and contains a source or is that of another
-/// operand.
-pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
-    if ctx.policy.options.delete.is_none() {
-        return Ok(());
-    }
-    let note = |side, of| {
-        let id = node.dir.slot(side).identity()?.file();
-        lock(&ctx.deletions.in_use).insert(id, of)
-    };
-    let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
-    if node.place.parent.is_none() && is_there {
-        return match note(Side::Dest, Use::Operand) {
-            Some(_) => Err(cannot_mirror(ctx, node)),
-            None => Ok(()),
+/// Notes all directories in which the kernel looks up the names of `path`, those above them, and the source itself if it is
+/// a directory. Returns the source.
+fn note_way(
+    in_use: &mut HashMap<FileId, Use>,
+    mut dir: Fd,
+    path: &Path,
+    links_left: &mut u32,
+) -> Result<Fd, Errno> {
+    for component in path.components() {
+        if component == Component::RootDir {
+            dir = sys::open_path_directory(dir.as_fd(), c"/", Symlinks::NoFollow)?;
+            continue;
+        }
+        note_above(in_use, dir.as_fd());
+        let name = paths::to_c(Path::new(component.as_os_str()))?;
+        dir = match sys::read_link(dir.as_fd(), &name) {
+            Ok(target) => {
+                *links_left = links_left.checked_sub(1).ok_or(Errno::LOOP)?;
+                note_way(in_use, dir, paths::path_of(&target), links_left)?
+            }
+            Err(_) => sys::open_path(At {
+                dir: dir.as_fd(),
+                name: &name,
+                symlinks: Symlinks::NoFollow,
+            })?,
         };
     }
-    if follows_links(ctx) && node.state.is_behind_link() {
-        note(Side::Source, Use::BehindLink);
-    }
-    Ok(())
+    note_above(in_use, dir.as_fd());
+    Ok(dir)
 }
 
-/// Notes an entry that was copied through a link.
-#[cold]
-pub(super) fn note_followed(entry: &Entry<'_>, source: &Stat) {
-    let itself = sys::stat(entry.source_dir, entry.source_name, Symlinks::NoFollow);
-    if itself.is_ok_and(|itself| FileId::of(&itself) != FileId::of(source)) {
-        lock(&entry.ctx.deletions.in_use).insert(FileId::of(source), Use::BehindLink);
+fn note_above(in_use: &mut HashMap<FileId, Use>, dir: BorrowedFd<'_>) {
+    let above = ancestry(dir).into_iter();
+    in_use.extend(above.map(|above| (above.file(), Use::Source)));
+}
+
+/// Notes that a directory was entered. Fails if the dest is already that of another directory, or contains a source.
+pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+    // A cancelled run compares no names.
+    if ctx.policy.options.delete.is_none() || ctx.report.must_stop() {
+        return Ok(());
+    }
+    let is_own = match &node.place.parent {
+        None => is_only_dest(ctx, node),
+        Some(parent) => {
+            !is_mirrored(ctx, node) || !is_mirrored(ctx, parent) || has_own_name(ctx, parent, node)
+        }
+    };
+    match is_own {
+        true => Ok(()),
+        false => Err(cannot_mirror(ctx, node)),
     }
 }
 
@@ -109,78 +142,71 @@ fn cannot_mirror(ctx: &Context<'_>, node: &CopyNode) -> Error {
     Error::refused(Refusal::CannotMirror, dest).at_dest()
 }
 
-/// Deletes the names in a dest directory that the source does not have, after everything in it was copied. In a cancelled
-/// run, or if an entry of the directory has failed, nothing is deleted. Breaks if the directory waits for [`finish`].
-pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) -> ControlFlow<()> {
-    let options = ctx.policy.options;
-    if options.delete.is_none() || node.state.is_incomplete() {
-        return ControlFlow::Continue(());
-    }
-    let pin = |side| ctx.descriptors.pin(node, side, ctx);
-    let deleted = pin(Side::Source).and_then(|source| {
-        let dest = pin(Side::Dest)?;
-        match Mirror::of(ctx, node, [source.as_fd(), dest.as_fd()]) {
-            // As in rsync, nothing is deleted on another filesystem.
-            Some(mirror) if !(options.one_file_system && mirror.is_elsewhere()) => mirror.delete(),
-            _ => Ok(ControlFlow::Continue(())),
-        }
-    });
-    if matches!(deleted, Ok(ControlFlow::Break(()))) {
-        // A thread with descriptors of its own may end before.
-        ctx.descriptors.close(node, Side::Source);
-        ctx.descriptors.close(node, Side::Dest);
-    }
-    deleted.unwrap_or_else(|errno| {
-        let error = ctx.node_error(node, Side::Dest, Operation::ReadDirectory, errno);
-        ctx.fail(node.place.operand, error);
-        ControlFlow::Continue(())
+/// Returns `true` if the dest of an operand contains no source, and is not that of another operand.
+fn is_only_dest(ctx: &Context<'_>, node: &CopyNode) -> bool {
+    let is_there = ctx.changes.are_visible() || node.state.origin() == Origin::Existing;
+    let dest = node.dir.slot(Side::Dest).identity();
+    let operand = node.place.operand;
+    dest.filter(|_| is_there).is_none_or(|dest| {
+        let mut in_use = lock(&ctx.deletions.in_use);
+        let of_first = in_use.entry(dest.file());
+        *of_first.or_insert(Use::Dest { operand }) == Use::Dest { operand }
     })
 }
 
-/// Deletes what was put off, when everything is copied. Gives each of the directories to `finish`.
-pub(super) fn finish(ctx: &Context<'_>, finish: impl Fn(&CopyNode)) {
-    let put_off = lock(&ctx.deletions.put_off).take();
-    for node in put_off.into_iter().flatten() {
-        let _done = delete_extraneous(ctx, &node);
-        finish(&node);
-    }
+/// Returns `true` if names may be deleted from the dest of a directory. As in rsync, none is on another filesystem if the
+/// options exclude that.
+fn is_mirrored(ctx: &Context<'_>, node: &CopyNode) -> bool {
+    let root = ctx.operands.state(node.place.operand).root.get();
+    let dest = node.dir.slot(Side::Dest).identity();
+    let is_elsewhere = || root.copied().map(Identity::device) != dest.map(Identity::device);
+    node.state.origin() == Origin::Existing
+        && !(ctx.policy.options.one_file_system && is_elsewhere())
 }
 
-/// Removes a dest directory in the way of an entry. Returns `true` if it is gone.
-#[cold]
-pub(super) fn make_way(entry: &Entry<'_>) -> bool {
-    let ctx = entry.ctx;
-    let (dir, name) = (entry.dest_dir, entry.dest_name);
-    let of = |node| Mirror::of(ctx, node, [entry.source_dir, dir]);
-    // A link that is met later may lead to the directory.
-    let node = entry.node.filter(|_| !follows_links(ctx));
-    let Some(mirror) = node.and_then(of) else {
-        return false;
+/// Returns `true` if the dest has listed a directory by the name of its source, and not by a name that it takes for that.
+fn has_own_name(ctx: &Context<'_>, parent: &CopyNode, node: &CopyNode) -> bool {
+    if parent.state.is_borrowed() || parent.state.is_unclear() {
+        // This engine has not compared the names in the parent.
+        let dest = ctx.descriptors.pin(parent, Side::Dest, ctx);
+        return dest.is_ok_and(|dest| !has_other_spelling(dest.as_fd(), &node.place.name));
+    }
+    lock(&ctx.deletions.listed).remove(&directory_hash(parent, &node.place.name))
+}
+
+fn directory_hash(parent: &CopyNode, name: &CStr) -> u64 {
+    Seeded::default().hash_one((parent.address(), name))
+}
+
+/// Deletes the names in a dest directory that the source does not have. If the names of one side cannot be found out,
+/// reports that, and deletes nothing more there.
+pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
+    let deletion = ctx.policy.options.delete;
+    let Some(deletion) = deletion.filter(|_| is_mirrored(ctx, node)) else {
+        return;
     };
-    // A pattern may match directories only.
-    if !mirror.deletion.excluded && !mirror.is_taken(name, FileType::Directory) {
-        return false;
+    let pin = |side| {
+        let pinned = ctx.descriptors.pin(node, side, ctx);
+        pinned.map_err(|errno| ctx.node_error(node, side, Operation::ReadDirectory, errno))
+    };
+    let deleted = pin(Side::Source).and_then(|source| {
+        let dest = pin(Side::Dest)?;
+        let mirror = Mirror {
+            ctx,
+            deletion,
+            node,
+            source: source.as_fd(),
+            dest: dest.as_fd(),
+        };
+        mirror.delete()
+    });
+    if let Err(error) = deleted {
+        node.state.note_unclear();
+        ctx.fail(node.place.operand, error);
     }
-    // It may be the copy of another source.
-    let names = mirror.without_copies(vec![name.to_owned()], &mut None);
-    let names = names.ok().flatten();
-    let is_removed = names.is_some_and(|names| mirror.remove(names.into_iter(), Extent::Whole));
-    if is_removed {
-        ctx.changes.vacated(entry.spot());
-    }
-    is_removed
 }
 
-/// Says how much of each name is deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    /// All that the filter takes.
-    Taken,
-    /// All, or nothing.
-    Whole,
-}
-
-/// Both sides of a directory, from whose dest names may be deleted.
+/// Both sides of a directory, from whose dest names are deleted.
 struct Mirror<'m, 'a> {
     ctx: &'m Context<'a>,
     deletion: Deletion,
@@ -189,39 +215,114 @@ struct Mirror<'m, 'a> {
     dest: BorrowedFd<'m>,
 }
 
-impl<'m, 'a> Mirror<'m, 'a> {
-    /// Returns `None` if nothing may be deleted. What is in a directory that this run has made, it has copied there.
-    fn of(
-        ctx: &'m Context<'a>,
-        node: &'m CopyNode,
-        [source, dest]: [BorrowedFd<'m>; 2],
-    ) -> Option<Self> {
-        let is_older = node.state.origin() == Origin::Existing;
-        Some(Self {
-            ctx,
-            deletion: ctx.policy.options.delete.filter(|_| is_older)?,
-            node,
-            source,
-            dest,
-        })
-    }
-
+impl Mirror<'_, '_> {
     fn path(&self, side: Side, name: &CStr) -> PathBuf {
         let operand = self.node.place.operand;
         self.ctx.path_in(Some(self.node), operand, name, side)
     }
 
     /// Opens a directory once more to list it.
-    fn list(&self, dir: BorrowedFd<'_>) -> Result<Fd, Errno> {
+    fn begin_listing(&self, side: Side) -> Result<Fd, Error> {
+        let dir = match side {
+            Side::Source => self.source,
+            Side::Dest => self.dest,
+        };
         let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
-        Ok(self.ctx.descriptors.making_room(open)?.0)
+        let opened = self.ctx.descriptors.making_room(open);
+        opened
+            .map(|(dir, _)| dir)
+            .map_err(|errno| self.unlisted(side, errno))
     }
 
-    /// Returns `true` if the dest is on another filesystem than that of its operand.
-    fn is_elsewhere(&self) -> bool {
-        let root = self.ctx.operands.state(self.node.place.operand).root.get();
-        let dest = self.node.dir.slot(Side::Dest).identity();
-        root.copied().map(Identity::device) != dest.map(Identity::device)
+    fn unlisted(&self, side: Side, errno: Errno) -> Error {
+        self.ctx
+            .node_error(self.node, side, Operation::ReadDirectory, errno)
+    }
+
+    /// Deletes the extraneous names.
+    fn delete(&self) -> Result<(), Error> {
+        let listed = self.begin_listing(Side::Dest)?;
+        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+        let mut names = SourceNames::default();
+        let mut broken_off = Ok(());
+        let mut next = || -> Result<Option<Vec<Extraneous>>, Error> {
+            let filled = buffer.fill(listed.as_fd());
+            let is_filled = filled.map_err(|errno| self.unlisted(Side::Dest, errno))?;
+            if !is_filled || self.ctx.report.must_stop() {
+                return Ok(None);
+            }
+            self.extraneous(buffer.entries(), &mut names).map(Some)
+        };
+        let extraneous = iter::from_fn(|| {
+            next().unwrap_or_else(|error| {
+                broken_off = Err(error);
+                None
+            })
+        });
+        let mut extraneous = extraneous.flatten().peekable();
+        if extraneous.peek().is_some() {
+            self.remove(extraneous);
+        }
+        broken_off
+    }
+
+    /// Removes names from the dest, as far as they are not in use and the limit permits it.
+    fn remove(&self, extraneous: impl Iterator<Item = Extraneous>) {
+        let ctx = self.ctx;
+        let guard = Guard {
+            in_use: Arc::clone(&ctx.deletions.in_use),
+            has_met_one: Arc::default(),
+        };
+        let removal = self.removal(guard.clone());
+        // The filter of the removal is not asked about operands.
+        let is_spared = |found: &Extraneous| {
+            found.kind == FileType::Directory
+                && paths::id_of(self.dest, &found.name).is_some_and(|id| guard.spares(Ok(id)))
+        };
+        let permitted = extraneous
+            .filter(|found| !is_spared(found) && !self.stays_mounted(&found.name))
+            .map(|found| PathBuf::from(OsString::from_vec(found.name.into_bytes())))
+            .filter(|name| self.permits(&removal, name));
+        let removed = removal.run(permitted, self);
+        ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
+        if guard.has_met_one.load(Relaxed) {
+            let error = cannot_mirror(ctx, self.node);
+            ctx.fail(self.node.place.operand, error);
+        }
+    }
+
+    /// Returns the removal of extraneous names. It spares directories that are in use, and what the caller's filter does not
+    /// take.
+    fn removal(&self, guard: Guard) -> RemoveOp<'_> {
+        let (ctx, place) = (self.ctx, &self.node.place);
+        let options = ctx.policy.options;
+        let removal = RemoveOp::new().with(|removal| {
+            removal.ignore_missing = true;
+            removal.preserve_mount_points = true;
+            removal.one_file_system = true;
+            removal.threads = Some(NonZeroUsize::MIN);
+            removal.execution = options.execution;
+        });
+        let filter = ctx.settings.filter_of(self.node);
+        let filter = filter.filter(|_| !self.deletion.excluded);
+        let operand = ctx.operands.dest_path(place.operand);
+        let directory = place.path(Path::new(""), None);
+        let verdict = move |entry: &Candidate<'_>| {
+            let id = || sys::stat_open(&(entry.open)()?).map(|stat| FileId::of(&stat));
+            if entry.kind == FileType::Directory && guard.spares(id()) {
+                return Verdict::Prune;
+            }
+            let Some(filter) = &filter else {
+                return Verdict::Take;
+            };
+            let above = Above {
+                operand: &operand,
+                directory: &Joined(&directory, entry.above),
+            };
+            filter.verdict(&Candidate { above, ..*entry })
+        };
+        let removal = removal.in_dir(&self.dest).together_with(&options.setup);
+        removal.filtered_by(verdict)
     }
 
     /// Returns `true` if something is mounted on a name in the dest, and stays there. It is not opened.
@@ -231,113 +332,14 @@ impl<'m, 'a> Mirror<'m, 'a> {
         self.ctx.policy.options.one_file_system && of(c"").is_ok_and(is_mounted)
     }
 
-    /// Returns `true` if what is in the dest was copied through a link.
-    fn is_behind_link(&self) -> bool {
-        let in_use = lock(&self.ctx.deletions.in_use);
-        let dest = self.node.dir.slot(Side::Dest).identity();
-        dest.and_then(|dest| in_use.get(&dest.file())) == Some(&Use::BehindLink)
-    }
-
-    /// Deletes the extraneous names, or puts that off.
-    fn delete(&self) -> Result<ControlFlow<()>, Errno> {
-        let listed = self.list(self.dest)?;
-        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-        let mut broken_off = Ok(());
-        let mut aliases = None;
-        let extraneous = iter::from_fn(|| {
-            let found = self.look_through(&mut buffer, listed.as_fd(), &mut aliases);
-            found.map_err(|errno| broken_off = Err(errno)).ok()?
-        });
-        let mut extraneous = extraneous.flatten().peekable();
-        if extraneous.peek().is_some() {
-            if let Some(nodes) = &mut *lock(&self.ctx.deletions.put_off) {
-                nodes.push(self.node.clone());
-                return Ok(ControlFlow::Break(()));
-            }
-            match self.is_behind_link() {
-                true => self.refuse(),
-                false => drop(self.remove(extraneous, Extent::Taken)),
-            }
-        }
-        broken_off.map(ControlFlow::Continue)
-    }
-
-    /// Reports that nothing is deleted here.
-    fn refuse(&self) {
-        let error = cannot_mirror(self.ctx, self.node);
-        self.ctx.fail(self.node.place.operand, error);
-    }
-
-    /// Removes names from the dest. Returns `true` if nothing has failed.
-    fn remove(&self, names: impl Iterator<Item = CString>, extent: Extent) -> bool {
-        let (ctx, place) = (self.ctx, &self.node.place);
-        let options = ctx.policy.options;
-        let unfiltered = RemoveOp::new().with(|removal| {
-            removal.ignore_missing = true;
-            removal.preserve_mount_points = true;
-            removal.one_file_system = true;
-            removal.threads = Some(NonZeroUsize::MIN);
-            removal.execution = options.execution;
-        });
-        let unfiltered = unfiltered.in_dir(&self.dest).together_with(&options.setup);
-        let filter = ctx.settings.filter_of(self.node);
-        let filter = filter.filter(|_| !self.deletion.excluded);
-        let operand = ctx.operands.dest_path(place.operand);
-        let directory = place.path(Path::new(""), None);
-        let has_met_one = Arc::new(AtomicBool::new(false));
-        let is_spared = {
-            let (in_use, has_met_one) =
-                (Arc::clone(&ctx.deletions.in_use), Arc::clone(&has_met_one));
-            move |id: Result<FileId, Errno>| {
-                // A file that cannot be looked at may be in use.
-                let is_in_use = id.map_or(true, |id| lock(&in_use).contains_key(&id));
-                has_met_one.fetch_or(is_in_use, Relaxed);
-                is_in_use
-            }
-        };
-        let is_spared_below = is_spared.clone();
-        let spares_files = follows_links(ctx);
-        let removal = unfiltered
-            .clone()
-            .filtered_by(move |entry: &Candidate<'_>| {
-                let id = || sys::stat_open(&(entry.open)()?).map(|stat| FileId::of(&stat));
-                if (spares_files || entry.kind == FileType::Directory) && is_spared_below(id()) {
-                    return Verdict::Prune;
-                }
-                let Some(filter) = &filter else {
-                    return Verdict::Take;
-                };
-                let above = Above {
-                    operand: &operand,
-                    directory: &Joined(&directory, entry.above),
-                };
-                filter.verdict(&Candidate { above, ..*entry })
-            });
-        // The filter is not asked about operands.
-        let names =
-            names.filter(|name| !paths::id_of(self.dest, name).is_some_and(|id| is_spared(Ok(id))));
-        let names = names.filter(|name| !self.stays_mounted(name));
-        let names = names.map(|name| PathBuf::from(OsString::from_vec(name.into_bytes())));
-        let is_whole = |name: &PathBuf| {
-            extent == Extent::Taken || entries(&removal, name) == entries(&unfiltered, name)
-        };
-        let permitted = names.filter(|name| is_whole(name) && self.permits(&removal, name));
-        let removed = removal.run(permitted, self);
-        ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
-        if has_met_one.load(Relaxed) {
-            self.refuse();
-            return false;
-        }
-        // If the removal was cancelled, so was the copy.
-        removed.entries > 0 && removed.failures == 0 && !ctx.report.must_stop()
-    }
-
     /// Returns `true` if the limit permits to delete a name and everything in it. Otherwise nothing more is deleted.
     fn permits(&self, removal: &RemoveOp<'_>, name: &Path) -> bool {
         let Some(most) = self.deletion.most else {
             return true;
         };
-        let (entries, deletions) = (entries(removal, name), &self.ctx.deletions);
+        let counts = Counts::default();
+        removal.count([name.into()], &counts);
+        let (entries, deletions) = (counts.entries(), &self.ctx.deletions);
         let add = |permitted| Some(permitted + entries).filter(|sum| *sum <= most);
         let is_permitted = deletions
             .permitted
@@ -351,11 +353,20 @@ impl<'m, 'a> Mirror<'m, 'a> {
     }
 }
 
-/// Returns the number of entries that a removal of `name` would remove.
-fn entries(removal: &RemoveOp<'_>, name: &Path) -> u64 {
-    let counts = Counts::default();
-    removal.count([name.into()], &counts);
-    counts.entries()
+/// Spares the directories that are in use.
+#[derive(Clone)]
+struct Guard {
+    in_use: Arc<Mutex<HashMap<FileId, Use>>>,
+    has_met_one: Arc<AtomicBool>,
+}
+
+impl Guard {
+    /// Returns `true` if a directory must not be deleted. One that cannot be looked at may be in use.
+    fn spares(&self, directory: Result<FileId, Errno>) -> bool {
+        let is_in_use = directory.map_or(true, |id| lock(&self.in_use).contains_key(&id));
+        self.has_met_one.fetch_or(is_in_use, Relaxed);
+        is_in_use
+    }
 }
 
 /// Passes on what a removal reports, with the paths that users know.
@@ -371,17 +382,37 @@ impl Observer for Mirror<'_, '_> {
     }
 
     fn wants_events(&self) -> bool {
-        self.ctx.report.wants_events()
+        self.ctx.report.wants_events() || !self.ctx.changes.are_visible()
     }
 
     fn on_event(&self, event: Event<'_>) {
-        let below = |path| self.path(Side::Dest, c"").join(path);
-        match event {
-            Event::Removed(path) => self.ctx.report.event(Event::Removed(&below(path))),
-            Event::RemovedDirectory(path) => {
-                self.ctx.report.event(Event::RemovedDirectory(&below(path)));
-            }
-            _ => {}
+        let (Event::Removed(path) | Event::RemovedDirectory(path)) = event else {
+            return;
+        };
+        self.note_gone(path);
+        if self.ctx.report.wants_events() {
+            let path = &self.path(Side::Dest, c"").join(path);
+            self.ctx.report.event(match event {
+                Event::Removed(_) => Event::Removed(path),
+                _ => Event::RemovedDirectory(path),
+            });
+        }
+    }
+}
+
+impl Mirror<'_, '_> {
+    /// Notes for a dry run that a dest would be gone before it is copied.
+    fn note_gone(&self, path: &Path) {
+        let Ok(name) = paths::to_c(path) else {
+            return;
+        };
+        let is_in_source = || sys::stat(self.source, &name, Symlinks::NoFollow).is_ok();
+        if !self.ctx.changes.are_visible() && !name.to_bytes().contains(&b'/') && is_in_source() {
+            self.ctx.changes.vacated(Spot {
+                dir: self.dest,
+                name: &name,
+                path: || self.path(Side::Dest, &name),
+            });
         }
     }
 }

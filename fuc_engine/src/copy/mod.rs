@@ -17,8 +17,8 @@
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
-//! | `mirror` | deletes what sources do not have, and what is in the way |
-//! | `mirror/names` | which names of a dest its source does not have, also if they are spelled differently |
+//! | `mirror` | deletes what sources do not have, before anything is copied there |
+//! | `mirror/names` | which names of a dest its source does not have |
 //! | `context` | what all stages share: options, operands, descriptors and the report |
 //! | `entry` | an entry: its names and directories, what is there, which rules apply to its dest, its paths and events; an entry that is kept for later |
 //! | `diagnose` | errors about entries, and which is reported first |

@@ -235,19 +235,19 @@ impl CopyOp<'_> {
 
 /// Selects what a copy deletes, to make the dest of each directory a mirror of its source.
 ///
-/// When everything in a directory was copied, the names in its dest that the source does not have at that time are
-/// removed, with everything below them. A directory stays as it is if one of its own entries has failed. No filesystem
-/// that is mounted below the dest is entered, and with [`one_file_system`](CopyOp::one_file_system) nothing is deleted on
-/// another filesystem than that of the dest. If [all links are followed](Dereference::Always), nothing is deleted before
-/// everything is copied, and nothing that was copied through a link.
+/// When a directory is entered, and before anything in it is copied, the names in its dest that the source does not have
+/// are removed, with everything below them. So are those that are of another type in the source, unless the
+/// [rules](DestRules::replace) keep all dests. Nothing is deleted in a directory whose source cannot be listed to its end,
+/// or whose entries cannot be looked at. No filesystem that is mounted below the dest is entered, and with
+/// [`one_file_system`](CopyOp::one_file_system) nothing is deleted on another filesystem than that of the dest.
 ///
-/// A dest below an operand that is of another type than its source is removed, too. It is not refused, and no link is
-/// written through. A directory is refused if the filter leaves a part of it, if the rules keep it, or if all links are
-/// followed.
+/// A directory takes 8 bytes for each name of the source while its dest is looked through.
 ///
 /// The run is [refused](crate::Refusal::CannotMirror) if several sources go to one directory, if
-/// [backups](DestRules::backup) are made, or if [links to directories](DestRules::follow_links_to_directories) are
-/// followed. An operand is refused if its dest contains a source.
+/// [backups](DestRules::backup) are made, or if links to directories are followed, in the sources
+/// ([`Dereference::Always`]) or [in the dest](DestRules::follow_links_to_directories). An operand is refused if its dest
+/// contains a source or a link on the way to it, and a directory if the dest takes its name for that of another source.
+/// Dests of other operands are never deleted.
 ///
 /// ```
 /// use fuc_engine::{CopyOp, Deletion};

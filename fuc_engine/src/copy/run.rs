@@ -19,7 +19,7 @@
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
 //!
 //! How a run ends: the scheduler has no task left (`sched` says why), and `walk::run` begins the next group of operands or
-//! ends the threads. Then [`CopyRun::run`] deletes what a mirror has put off, completes the directories that `--parents` has
+//! ends the threads. Then [`CopyRun::run`] completes the directories that `--parents` has
 //! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
 use std::ops::Range;
@@ -40,7 +40,7 @@ use super::entry::Entry;
 use super::facts::{CopyDir, Symlinks};
 use super::large::Room;
 use super::make::hardlink::LinkTable;
-use super::make::{CopyScratch, CopyWorker, directory};
+use super::make::{CopyScratch, CopyWorker};
 use super::mirror;
 use super::operand::{Bases, Operands};
 use super::options::{CopyOp, Dereference, Dest};
@@ -142,9 +142,7 @@ impl<'a> CopyRun<'a> {
                 durability: (op.durable && op.execution == Execution::Real)
                     .then(Durability::default),
             },
-            copies_plainly: op.rules.are_plain()
-                && op.as_links.is_none()
-                && (op.delete.is_none() || op.dereference != Dereference::Always),
+            copies_plainly: op.rules.are_plain() && op.as_links.is_none(),
             links: LinkTable::default(),
             meets_names_once: false,
             used: UsedNames::default(),
@@ -196,7 +194,6 @@ impl<'a> CopyRun<'a> {
         };
         let operands = runs.into_iter().map(tasks::OperandGroup::alone);
         walk::run(self, operands.map(CopyTask::Operands));
-        mirror::finish(&self.ctx, |node| directory::finish(&self.ctx, node));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::finish(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
@@ -234,7 +231,9 @@ impl<'a> CopyRun<'a> {
             self.ctx.merges_directories,
         );
         self.ctx.changes = changes.map_err(unusable)?;
-        let is_unsafe = self.ctx.merges_directories || options.rules.backup.is_some();
+        let follows_links = options.recursive && options.dereference == Dereference::Always;
+        let is_unsafe =
+            self.ctx.merges_directories || options.rules.backup.is_some() || follows_links;
         if options.delete.is_some() && is_unsafe {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
         }

@@ -123,7 +123,7 @@ pub(crate) fn just_created(
 pub(crate) enum DestTreatment {
     /// The dest stays in place: it is written to, or replaced when the copy is made.
     WrittenTo,
-    /// A new link, or the file of a mirror, may replace a dest of another type.
+    /// A new link, or the file of a mirror, may replace a dest of another type. The mirror could not delete that.
     LinkedOver,
     Unlinked,
     /// The dest becomes a backup.

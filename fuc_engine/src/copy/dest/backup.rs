@@ -18,9 +18,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::{create_directory, unlink};
+use super::create_directory;
 use crate::copy::changes::{DestPath, Replaces, Spot};
-use crate::copy::collisions::has_other_spelling;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
@@ -91,7 +90,7 @@ pub(crate) fn restore_in(entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) 
 }
 
 /// Makes the directory of `entry`, whose creation failed with EEXIST. If the rules ask for backups, a
-/// dest that is not a directory is renamed to one. In a mirror it is unlinked. Otherwise the dest stays.
+/// dest that is not a directory is renamed to one. Otherwise the dest stays.
 pub(crate) fn replace_by_directory(
     entry: &Entry<'_>,
     mode: u32,
@@ -99,8 +98,7 @@ pub(crate) fn replace_by_directory(
 ) -> Result<Origin, Error> {
     let ctx = entry.ctx;
     let rules = &ctx.policy.options.rules;
-    let unlinks = entry.replaces_types() && !ctx.policy.keeps_existing();
-    if rules.backup.is_none() && !unlinks {
+    if rules.backup.is_none() {
         return Ok(Origin::Existing);
     }
     let failed = |operation| move |errno| entry.dest_error(operation, errno);
@@ -116,17 +114,8 @@ pub(crate) fn replace_by_directory(
         return Ok(Origin::Existing);
     }
     let spot = entry.spot();
-    let (operation, moved) = if unlinks {
-        if has_other_spelling(spot.dir, spot.name) {
-            // It may be the copy of another source.
-            return Err(failed(Operation::Remove)(Errno::EXIST));
-        }
-        unlink(entry).map_err(|failure| failure.error)?;
-        (Operation::Remove, None)
-    } else {
-        let moved = rename_to_backup(ctx, spot, &dest, numbers);
-        (Operation::Backup, moved.map_err(failed(Operation::Backup))?)
-    };
+    let moved = rename_to_backup(ctx, spot, &dest, numbers);
+    let moved = moved.map_err(failed(Operation::Backup))?;
     let created = create_directory(entry, mode).inspect_err(|_| {
         if let Some(moved) = moved {
             // Ignore a failure: the error to report is that of creating the directory.
@@ -135,7 +124,7 @@ pub(crate) fn replace_by_directory(
                 .rename(spot, &moved, spot.name, Replaces::Nothing);
         }
     });
-    created.map_err(failed(operation))?;
+    created.map_err(failed(Operation::Backup))?;
     Ok(Origin::Created)
 }
 

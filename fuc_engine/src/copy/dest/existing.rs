@@ -22,7 +22,7 @@ use crate::copy::decide::times::StoredTimes;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{DestState, Facts, FileId, FileTime, Symlinks};
 use crate::copy::options::Replace;
-use crate::copy::{attributes, collisions, diagnose, mirror};
+use crate::copy::{attributes, collisions, diagnose};
 use crate::error::Refusal;
 use crate::node::Side;
 use crate::observer::Question;
@@ -80,21 +80,11 @@ pub(crate) fn decide(
     };
     let proceed = |dest| Ok(ControlFlow::Continue(Some(dest)));
     let kept = match overwrite(policy.options, treatment, source, &facts, &questions) {
-        // A mirror reports what is in its way and stays.
-        Overwrite::Skip | Overwrite::Adopt
-            if facts.kind == FileType::Directory && entry.replaces_types() =>
-        {
-            return Err(entry.refused(Refusal::DirectoryByNonDirectory));
-        }
         Overwrite::Proceed => return proceed(dest),
         Overwrite::Adopt if gets_rights(ctx, stat, &dest) => return proceed(dest),
         Overwrite::Skip => Unreplaced::Skipped,
         Overwrite::AlreadyThere => Unreplaced::AlreadyThere,
         Overwrite::Adopt => Unreplaced::Adopted(dest),
-        // It is removed when the source is open.
-        Overwrite::Refuse(Refusal::DirectoryByNonDirectory) if entry.replaces_types() => {
-            return proceed(dest);
-        }
         Overwrite::Refuse(refusal) => return Err(entry.refused(refusal)),
     };
     Ok(ControlFlow::Break(kept))
@@ -161,7 +151,7 @@ pub(crate) fn prepare(
         return Ok(DestState::Vacant { backup: None });
     };
     match entry.treatment() {
-        // A directory is not backed up, and a mirror removes it later.
+        // A directory is not backed up.
         _ if sys::is_directory(dest) => Ok(DestState::Occupied),
         DestTreatment::Renamed => {
             let backup = backup::make(entry, source, dest, numbers)?;
@@ -266,9 +256,6 @@ pub(crate) fn clear_dest(
     let decision = decide_to_clear(entry, making, source)?;
     match decision {
         Some(Clear::Unlink) => super::unlink(entry)?,
-        Some(Clear::Refuse(Refusal::DirectoryByNonDirectory)) if mirror::make_way(entry) => {
-            return Ok(Some(Clear::Unlink));
-        }
         Some(Clear::Refuse(refusal)) => return Err(entry.refused(refusal)),
         _ => {}
     }

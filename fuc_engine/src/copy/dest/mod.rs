@@ -16,7 +16,6 @@
 //! | is unlinked, refused or written to, after `EEXIST` | `decide::clear` | [`clear_dest`]; [`open`] truncates it |
 //! | cannot be opened, and is unlinked by `--force` | [`open`] | [`open`] |
 //! | is replaced by a link or a special file | `decide::clear` | `make` |
-//! | is a directory in the way of a mirror | `mirror::make_way` | `mirror` |
 //!
 //! Each write sets the time of modification to the present. So a file that is being written looks newer than its source,
 //! and `cp -u` would keep it after SIGKILL. A large dest therefore has no name until it is complete: the kernel removes it if its

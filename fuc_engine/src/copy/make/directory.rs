@@ -55,7 +55,7 @@ struct Opened {
 /// Opens the source directory at `place` and makes its dest. Only the entries of a skipped directory are copied, so
 /// its dest stays as it is if it exists. Takes the memory of `finished`; see [`Node::new`].
 ///
-/// If the source cannot be listed, reports that, and returns a node that is marked as incomplete. Gives the place back if
+/// If the source cannot be listed, reports that, and returns a node that is marked as unlisted. Gives the place back if
 /// the directory was not entered, with the error unless nothing needs to be copied.
 pub(crate) fn enter(
     ctx: &Context<'_>,
@@ -341,9 +341,6 @@ impl Entering<'_> {
         let entry = self.entry;
         if let Some(errno) = unlisted.errno {
             entry.fail(entry.source_error(Operation::ReadDirectory, errno));
-            if let Some(parent) = entry.node {
-                parent.state.note_incomplete();
-            }
         }
         let mut mark = Mark::new(entry.node, &facts);
         if facts.gets_attributes {
@@ -355,7 +352,7 @@ impl Entering<'_> {
             (facts.gets_attributes, facts.mode_pending) = (false, None);
             mark = Mark::new(entry.node, &facts);
         }
-        mark.note_incomplete();
+        mark.note_unlisted();
         mark
     }
 }

@@ -29,7 +29,6 @@ use crate::copy::entry::Entry;
 use crate::copy::facts::{DestState, Symlinks};
 use crate::copy::large::TASK_FROM;
 use crate::copy::make::{self, file};
-use crate::copy::mirror;
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Operation, Refusal};
 use crate::observer::{CopyMethod, Event};
@@ -96,9 +95,6 @@ impl EntryCopy<'_, '_, '_, '_> {
                 _ => Ok(ControlFlow::Continue(source)),
             };
         };
-        if entry.symlinks == Symlinks::Follow && entry.ctx.policy.options.delete.is_some() {
-            mirror::note_followed(entry, &source);
-        }
         if kind == entry.kind {
             return Ok(ControlFlow::Continue(source));
         }

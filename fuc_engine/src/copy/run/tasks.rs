@@ -261,7 +261,6 @@ pub(super) fn with_entry<'a, 's, 'e>(
     if let Err(error) = reached {
         ctx.fail(place.operand, error);
         if let Some(node) = &place.parent {
-            node.state.note_incomplete();
             // The directories could not be opened, and only the paths are needed.
             let listed = sys::Listed::new(&place.name, *kind);
             let entry = stored.restore(Entry::listed(ctx, node, [CWD; 2], listed));

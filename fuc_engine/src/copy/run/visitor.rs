@@ -118,12 +118,10 @@ impl Visitor for CopyRun<'_> {
                 let entered = mirror::entered(ctx, &node);
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
-                // If that is a failure, it was reported.
-                let is_unlisted = node.state.is_incomplete();
-                if entered.is_ok() && !is_left_empty && !is_unlisted {
+                // If the source is not listed because of a failure, that was reported.
+                if entered.is_ok() && !is_left_empty && !node.state.is_unlisted() {
                     return Some(node);
                 }
-                node.state.note_incomplete();
                 walk::leave(Some(node), worker);
                 None
             }
@@ -133,9 +131,6 @@ impl Visitor for CopyRun<'_> {
                     return None;
                 }
                 if let Some(error) = error {
-                    if let Some(parent) = &place.parent {
-                        parent.state.note_incomplete();
-                    }
                     ctx.fail(place.operand, error);
                 }
                 if place.parent.is_none() {
@@ -148,6 +143,7 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn await_turn(&self, node: CopyNode) -> Option<CopyNode> {
+        mirror::delete_extraneous(&self.ctx, &node);
         collisions::begin_filling(&self.ctx, node)
     }
 
@@ -187,15 +183,10 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// A directory of which entries are not copied is finished like any other.
-    fn note(&self, node: &CopyNode, finished: Finished) {
-        if finished.kept {
-            node.state.note_incomplete();
-        }
-    }
-
     fn not_listed(&self, node: &CopyNode, errno: Errno) {
-        node.state.note_incomplete();
+        if node.state.is_unclear() {
+            return;
+        }
         let operation = Operation::ReadDirectory;
         let error = self.ctx.node_error(node, Side::Source, operation, errno);
         self.ctx.fail(node.place.operand, error);
@@ -206,9 +197,7 @@ impl Visitor for CopyRun<'_> {
         if node.state.is_borrowed() {
             return give_back(self, node);
         }
-        if mirror::delete_extraneous(&self.ctx, node).is_continue() {
-            directory::finish(&self.ctx, node);
-        }
+        directory::finish(&self.ctx, node);
         if let Some(node) = collisions::end_filling(&self.ctx, node) {
             worker.push(Task::List { node }, When::Next);
         }
@@ -368,11 +357,7 @@ fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
     if let Err(error) = directory::sync(&run.ctx, node) {
         run.ctx.fail(node.place.operand, error);
     }
-    let finished = Finished {
-        kept: node.state.is_incomplete(),
-        ..Finished::DONE
-    };
-    walk::give_back(run, node, finished)
+    walk::give_back(run, node, Finished::DONE)
 }
 
 /// Finds the directory that the dest of an operand is in, after the leader has made it.
