@@ -50,11 +50,6 @@ pub(crate) trait Roots {
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
         sys::open_directory(dir, name, Symlinks::NoFollow)
     }
-
-    /// Returns `true` if an entry counts as gone, although it is listed. The filter is not asked about it.
-    fn is_gone(&self, _dir: BorrowedFd<'_>, _name: &CStr) -> bool {
-        false
-    }
 }
 
 /// The open directories of a run.

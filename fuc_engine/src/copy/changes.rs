@@ -1,17 +1,17 @@
-//! Makes the changes at the dests. A dry run plans them instead.
+//! Makes the changes at the dests. A dry run checks instead whether they are permitted.
 //!
 //! No stage of a copy knows whether the run is dry, so all decisions are those of a real run. The policy and the
 //! constructor of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
 //! content, such as the name of a large file, are made where they are needed.
 //!
-//! A file or directory that would be new is represented by an empty file without a name. A call relative to it fails
-//! with `ENOTDIR`, so none can change anything, or look at something else.
+//! A dry run decides by what is there. It remembers no change, so an operand does not see what an earlier one would have
+//! changed. A file or directory that would be new is represented by an empty file without a name. A call relative to it
+//! fails with `ENOTDIR`, so none can change anything, or look at something else.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
-use std::os::fd::BorrowedFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use rustix::io::Errno;
@@ -19,66 +19,32 @@ use rustix::io::Errno;
 use super::content::{ContentError, Moved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
-use super::operand::Operands;
-use super::policy::Policy;
 use crate::execution::Execution;
-use crate::hashing::Seeded;
+use crate::hashing::{HashSet, Seeded};
 use crate::observer::CopyMethod;
 use crate::paths;
-use crate::sys::{self, At, Blocking, Fd, Stat};
-
-mod plan;
-
-use plan::Plan;
-
-/// Builds the path of a dest, for a dry run.
-pub(super) trait DestPath: Fn() -> PathBuf + Copy {}
-
-impl<F: Fn() -> PathBuf + Copy> DestPath for F {}
+use crate::sync::lock;
+use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 
 /// A name at the dest.
 #[derive(Clone, Copy)]
-pub(super) struct Spot<'a, P> {
+pub(super) struct Spot<'a> {
     pub(super) dir: BorrowedFd<'a>,
     pub(super) name: &'a CStr,
-    pub(super) path: P,
+    /// The file that was there is gone, or would be in a dry run.
+    pub(super) is_vacated: bool,
 }
 
-impl<'a, P: DestPath> Spot<'a, P> {
-    fn with_path(self) -> Spot<'a, PathBuf> {
-        let Self { dir, name, path } = self;
-        let path = path();
-        Spot { dir, name, path }
+impl Spot<'_> {
+    /// Returns the same name, from which the file was removed or renamed.
+    pub(super) fn vacated(self) -> Self {
+        let is_vacated = true;
+        Self { is_vacated, ..self }
     }
 
-    /// Returns another name in the same directory.
-    fn beside(&self, name: &'a CStr) -> Spot<'a, PathBuf> {
-        let path = (self.path)();
-        let (directory, _) = paths::split(path.as_os_str().as_bytes());
-        let (_, base) = paths::split(name.to_bytes());
-        Spot {
-            dir: self.dir,
-            name,
-            path: OsStr::from_bytes(&[directory, base].concat()).into(),
-        }
+    fn has_slash(&self) -> bool {
+        self.name.to_bytes().ends_with(b"/")
     }
-}
-
-/// The thing that is created, for a dry run.
-#[derive(Clone, Copy)]
-pub(super) enum New<'a> {
-    /// A copy of this directory.
-    Directory(At<'a>),
-    /// A copy of this source, which is a regular file or is read.
-    File(At<'a>),
-    /// A copy of this symbolic link or special file.
-    Copy(At<'a>),
-    /// Another name of this source.
-    HardLink(At<'a>),
-    /// A symbolic link to this source.
-    Symlink(At<'a>),
-    /// Another name of the first copy of this source, which is this file.
-    LinkToCopy(At<'a>, FileId),
 }
 
 /// Says whether a file that has the new name may be replaced by a rename.
@@ -115,15 +81,10 @@ fn apart<T>(plan: impl FnOnce() -> T) -> T {
 
 /// Looks at dests.
 impl Changes {
-    /// Returns the changes of a run. Says whether several operands may have one dest.
-    pub(super) fn new(
-        policy: &Policy<'_>,
-        operands: &Operands<'_>,
-        may_collide: bool,
-    ) -> Result<Self, Errno> {
-        Ok(match policy.options.execution {
+    pub(super) fn new(execution: Execution) -> Result<Self, Errno> {
+        Ok(match execution {
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(Plan::new(policy, operands, may_collide)?),
+            Execution::DryRun => Self::Planned(Plan::new()?),
         })
     }
 
@@ -132,27 +93,24 @@ impl Changes {
         matches!(self, Self::Real)
     }
 
-    /// Looks at a dest as it is by now.
-    pub(super) fn look(
-        &self,
-        spot: Spot<'_, impl DestPath>,
-        symlinks: Symlinks,
-    ) -> Result<Stat, Errno> {
+    /// Looks at a dest.
+    pub(super) fn look(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
         match self {
             Self::Real => sys::stat(spot.dir, spot.name, symlinks),
-            Self::Planned(plan) => plan.look(&spot.with_path(), symlinks),
+            Self::Planned(plan) => plan.look(spot, symlinks),
         }
     }
 
-    /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
-    pub(super) fn may_write(&self, spot: Spot<'_, impl DestPath>) -> bool {
-        match self {
-            Self::Real => sys::may_write(spot.dir, spot.name, Symlinks::Follow) == Ok(true),
-            Self::Planned(plan) => plan.may_write(&spot.with_path()),
+    /// Notes for a dry run that a mirror would have deleted a name of the open directory `dir`, which is copied later.
+    pub(super) fn note_gone(&self, dir: BorrowedFd<'_>, name: CString) {
+        if let Self::Planned(plan) = self
+            && let Ok(dir) = sys::stat_open(dir)
+        {
+            lock(&plan.gone).insert((FileId::of(&dir), name));
         }
     }
 
-    /// Returns `true` if an open directory does not exist yet, although this run or an earlier operand makes it.
+    /// Returns `true` if an open directory does not exist yet, although this run makes it.
     pub(super) fn is_absent(&self, dir: BorrowedFd<'_>) -> bool {
         match self {
             Self::Real => false,
@@ -163,21 +121,22 @@ impl Changes {
 
 /// Opens files and directories.
 impl Changes {
-    /// Creates the dest of `source`, and opens it.
+    /// Creates a dest file, and opens it.
     // If it is not inlined, a file with data takes 30 more instructions. The guard's case `cpz-files-with-data` counts them.
     #[inline(always)]
-    pub(super) fn create_file(
-        &self,
-        spot: Spot<'_, impl DestPath>,
-        source: At<'_>,
-        mode: u32,
-    ) -> Result<Fd, Errno> {
+    pub(super) fn create_file(&self, spot: Spot<'_>, mode: u32) -> Result<Fd, Errno> {
         match self {
             Self::Real => sys::create_file(spot.dir, spot.name, mode),
             Self::Planned(plan) => apart(|| {
                 // Without a descriptor, the caller tries again.
                 let file = plan.stand_in()?;
-                plan.create(spot.with_path(), New::File(source))?;
+                if spot.has_slash() {
+                    // A missing directory on the way is reported first.
+                    let directory = &paths::directory_of(spot.name);
+                    sys::stat(spot.dir, directory, Symlinks::Follow)?;
+                    return Err(Errno::ISDIR);
+                }
+                plan.check_creation(spot)?;
                 Ok(file)
             }),
         }
@@ -186,7 +145,7 @@ impl Changes {
     /// Opens a dest that exists to write to it.
     pub(super) fn open_existing(
         &self,
-        spot: Spot<'_, impl DestPath>,
+        spot: Spot<'_>,
         symlinks: Symlinks,
         blocking: Blocking,
     ) -> Result<Fd, Errno> {
@@ -198,7 +157,10 @@ impl Changes {
         };
         match self {
             Self::Real => sys::open_existing(at, blocking),
-            Self::Planned(plan) => plan.open_existing(&spot.with_path(), at, blocking),
+            Self::Planned(plan) => {
+                sys::check_writing(at)?;
+                plan.stand_in()
+            }
         }
     }
 
@@ -206,15 +168,14 @@ impl Changes {
     #[inline(always)]
     pub(super) fn open(
         &self,
-        spot: Spot<'_, impl DestPath>,
+        spot: Spot<'_>,
         origin: Origin,
         act: impl FnOnce() -> Result<Fd, Errno>,
     ) -> Result<Fd, Errno> {
-        let stand_in = match self {
-            Self::Real => None,
-            Self::Planned(plan) => apart(|| plan.open(&spot.with_path(), origin)),
-        };
-        stand_in.unwrap_or_else(act)
+        match self {
+            Self::Planned(plan) if apart(|| plan.opens_new(spot, origin)) => plan.stand_in(),
+            _ => act(),
+        }
     }
 
     /// Returns a dest directory that was open before and was `opened` again.
@@ -245,31 +206,34 @@ impl Changes {
 
 /// Changes names, content and attributes.
 impl Changes {
-    /// Creates a dest by `act`.
+    #[inline(always)]
+    pub(super) fn create_directory(&self, spot: Spot<'_>, mode: u32) -> Result<(), Errno> {
+        match self {
+            Self::Real => sys::create_directory(spot.dir, spot.name, mode),
+            Self::Planned(plan) => apart(|| plan.check_creation(spot)),
+        }
+    }
+
+    /// Creates a dest other than a directory by `act`.
     #[inline(always)]
     pub(super) fn create(
         &self,
-        spot: Spot<'_, impl DestPath>,
-        new: New<'_>,
+        spot: Spot<'_>,
         act: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         match self {
             Self::Real => act(),
-            Self::Planned(plan) => apart(|| plan.create(spot.with_path(), new)),
+            Self::Planned(plan) => apart(|| match plan.check_creation(spot) {
+                Ok(()) if spot.has_slash() => Err(Errno::NOENT),
+                checked => checked,
+            }),
         }
     }
 
-    pub(super) fn unlink(&self, spot: Spot<'_, impl DestPath>) -> Result<(), Errno> {
+    pub(super) fn unlink(&self, spot: Spot<'_>) -> Result<(), Errno> {
         match self {
             Self::Real => sys::unlink(spot.dir, spot.name),
-            Self::Planned(plan) => plan.unlink(spot.with_path()),
-        }
-    }
-
-    /// Notes that a dest was removed, or would have been in a dry run.
-    pub(super) fn vacated(&self, spot: Spot<'_, impl DestPath>) {
-        if let Self::Planned(plan) = self {
-            plan.note(spot.with_path(), None);
+            Self::Planned(plan) => plan.check_unlinking(spot),
         }
     }
 
@@ -277,15 +241,19 @@ impl Changes {
     /// new name exists.
     pub(super) fn rename(
         &self,
-        spot: Spot<'_, impl DestPath>,
+        dir: BorrowedFd<'_>,
         old: &CStr,
         new: &CStr,
         replaces: Replaces,
     ) -> Result<(), Errno> {
         match (self, replaces) {
-            (Self::Real, Replaces::Files) => sys::rename(spot.dir, old, new),
-            (Self::Real, Replaces::Nothing) => sys::rename_to_new(spot.dir, old, new),
-            (Self::Planned(plan), _) => plan.rename(spot.beside(old), spot.beside(new), replaces),
+            (Self::Real, Replaces::Files) => sys::rename(dir, old, new),
+            (Self::Real, Replaces::Nothing) => sys::rename_to_new(dir, old, new),
+            (Self::Planned(_), _) => match sys::stat(dir, new, Symlinks::NoFollow) {
+                Ok(_) if replaces == Replaces::Nothing => Err(Errno::EXIST),
+                Ok(seen) if sys::is_directory(&seen) => Err(Errno::ISDIR),
+                _ => sys::check_adding(dir, &paths::directory_of(new)),
+            },
         }
     }
 
@@ -293,18 +261,15 @@ impl Changes {
     /// dest, so that the dest never lacks a file.
     pub(super) fn replace(
         &self,
-        spot: Spot<'_, impl DestPath>,
+        spot: Spot<'_>,
         create: impl FnOnce(&CStr) -> Result<(), Errno>,
     ) -> Result<(), Errno> {
         let (dir, dest) = (spot.dir, spot.name);
-        if let Self::Planned(plan) = self {
+        match self {
             // Only directories can be renamed to a name with a slash at the end.
-            if dest.to_bytes().ends_with(b"/") {
-                return Err(Errno::NOTDIR);
-            }
-            // The name would be replaced, which takes the same permissions.
-            plan.unlink(spot.with_path())?;
-            return create(dest);
+            Self::Planned(_) if spot.has_slash() => return Err(Errno::NOTDIR),
+            Self::Planned(plan) => return plan.check_unlinking(spot),
+            Self::Real => {}
         }
         let name = hidden_name(dest);
         create(&name)?;
@@ -338,6 +303,91 @@ impl Changes {
         match self {
             Self::Real => act(),
             Self::Planned(_) => Ok(T::default()),
+        }
+    }
+}
+
+/// A dry run: finds out which calls would be permitted.
+pub(super) struct Plan {
+    stand_in: SharedFd,
+    /// Names that a mirror would have deleted before they are copied, with their directories.
+    gone: Mutex<HashSet<(FileId, CString)>>,
+    /// Identifies what stands for a new dest.
+    new: Identity,
+}
+
+impl Plan {
+    fn new() -> Result<Self, Errno> {
+        let stand_in = sys::create_in_memory()?;
+        Ok(Self {
+            new: sys::stat_directory(stand_in.as_fd())?.identity,
+            stand_in: stand_in.into(),
+            gone: Mutex::default(),
+        })
+    }
+
+    /// Returns a descriptor that stands for a file or directory that would be open.
+    fn stand_in(&self) -> Result<Fd, Errno> {
+        sys::duplicate(self.stand_in.borrow()?.as_fd())
+    }
+
+    /// Returns `true` if `dir` stands for a new directory.
+    fn is_new(&self, dir: BorrowedFd<'_>) -> bool {
+        sys::stat_directory(dir).is_ok_and(|stat| stat.identity == self.new)
+    }
+
+    /// Returns `true` if a name is opened that would be new. Of the names in a new directory, `.` and `..` are there.
+    fn opens_new(&self, spot: Spot<'_>, origin: Origin) -> bool {
+        origin == Origin::Created
+            || paths::is_dot_or_dot_dot(spot.name.to_bytes()) && self.is_new(spot.dir)
+    }
+
+    /// Returns `true` if a mirror would have deleted the name.
+    fn is_gone(&self, spot: Spot<'_>) -> bool {
+        let gone = lock(&self.gone);
+        let id = || sys::stat_open(spot.dir).map(|dir| FileId::of(&dir));
+        !gone.is_empty() && id().is_ok_and(|id| gone.contains(&(id, spot.name.to_owned())))
+    }
+
+    fn look(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+        match sys::stat(spot.dir, spot.name, symlinks) {
+            _ if spot.is_vacated || self.is_gone(spot) => Err(Errno::NOENT),
+            Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
+            seen => seen,
+        }
+    }
+
+    /// Fails as the kernel does if a name cannot be created.
+    fn check_creation(&self, spot: Spot<'_>) -> Result<(), Errno> {
+        let Spot { dir, name, .. } = spot;
+        if self.is_new(dir) {
+            return match paths::is_dot_or_dot_dot(name.to_bytes()) {
+                true => Err(Errno::EXIST),
+                false => Ok(()),
+            };
+        }
+        // A slash at the end does not matter to a name that exists, even if it is a dangling link.
+        let itself = &paths::without_slashes(name);
+        match self.look(
+            Spot {
+                name: itself,
+                ..spot
+            },
+            Symlinks::NoFollow,
+        ) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(Errno::NOENT) if !name.is_empty() => {
+                sys::check_adding(dir, &paths::directory_of(name))
+            }
+            Err(errno) => Err(errno),
+        }
+    }
+
+    /// Fails as the kernel does if a file cannot be unlinked.
+    fn check_unlinking(&self, spot: Spot<'_>) -> Result<(), Errno> {
+        match self.look(spot, Symlinks::NoFollow)? {
+            seen if sys::is_directory(&seen) => Err(Errno::ISDIR),
+            _ => sys::check_adding(spot.dir, &paths::directory_of(spot.name)),
         }
     }
 }

@@ -12,7 +12,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::changes::{DestPath, Spot};
+use super::changes::Spot;
 use super::context::{Context, Failure, Stage};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::overwrite::DestTreatment;
@@ -140,11 +140,11 @@ impl<'a> Entry<'a> {
 
     /// Returns the dest as a place for changes.
     #[inline]
-    pub(super) fn spot(&self) -> Spot<'_, impl DestPath> {
+    pub(super) fn spot(&self) -> Spot<'a> {
         Spot {
             dir: self.dest_dir,
             name: self.dest_name,
-            path: || self.path(Side::Dest),
+            is_vacated: matches!(self.dest_state, DestState::Vacant { .. }),
         }
     }
 }
@@ -184,9 +184,14 @@ impl Entry<'_> {
         sys::stat(self.source_dir, self.source_name, self.symlinks)
     }
 
-    /// Looks at the dest. A dry run sees what would be there.
+    /// Looks at the dest, which is gone in a dry run if the rules have removed it.
     pub(super) fn stat_dest(&self, symlinks: Symlinks) -> Result<Stat, Errno> {
         self.ctx.changes.look(self.spot(), symlinks)
+    }
+
+    /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
+    pub(super) fn may_write_dest(&self) -> bool {
+        sys::may_write(self.dest_dir, self.dest_name, Symlinks::Follow) == Ok(true)
     }
 
     /// Returns `true` if the source is a directory on another filesystem than its parent. The look mounts nothing.

@@ -23,7 +23,6 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::changes::Spot;
 use super::collisions::has_other_spelling;
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
@@ -408,11 +407,7 @@ impl Mirror<'_, '_> {
         };
         let is_in_source = || sys::stat(self.source, &name, Symlinks::NoFollow).is_ok();
         if !self.ctx.changes.are_visible() && !name.to_bytes().contains(&b'/') && is_in_source() {
-            self.ctx.changes.vacated(Spot {
-                dir: self.dest,
-                name: &name,
-                path: || self.path(Side::Dest, &name),
-            });
+            self.ctx.changes.note_gone(self.dest, name.into());
         }
     }
 }

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::changes::{DestPath, New, Spot};
+use super::changes::Spot;
 use super::context::Context;
 use super::decide::mode::{self, DestAcl, Origin};
 use super::facts::Symlinks;
@@ -122,7 +122,7 @@ fn open_or_make(
     let spot = Spot {
         dir: above,
         name: &name_of(dest.to_bytes()),
-        path: || prefix.path(ctx),
+        is_vacated: false,
     };
     let known = made.known.get(&dest).copied();
     let open = || match known {
@@ -136,9 +136,10 @@ fn open_or_make(
         }
         _ => open_component(&ctx.policy, above, spot.name),
     };
+    let origin = known.map_or(Origin::Existing, |known| known.origin);
     let opened = ctx
         .changes
-        .open(spot, Origin::Existing, || ctx.descriptors.making_room(open));
+        .open(spot, origin, || ctx.descriptors.making_room(open));
     match opened {
         Ok(dir) => {
             if known.is_none() {
@@ -165,7 +166,7 @@ fn open_or_make(
 
 fn make_one(
     ctx: &Context<'_>,
-    spot: Spot<'_, impl DestPath>,
+    spot: Spot<'_>,
     prefix: Prefix,
     made: &mut MadeParents,
 ) -> Result<Fd, Error> {
@@ -173,9 +174,8 @@ fn make_one(
     let stat = look_at_source(ctx, &source)?;
     let mode = mode::of_parent(&ctx.policy.options.preserve, stat.st_mode);
     let requested = ctx.policy.directory_creation_mode(mode);
-    let create = || sys::create_directory(spot.dir, spot.name, requested);
     ctx.changes
-        .create(spot, New::Directory(source_at(ctx, &source)), create)
+        .create_directory(spot, requested)
         .map_err(prefix.failed(ctx, Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (path_of(&source), &prefix.path(ctx));
@@ -233,7 +233,7 @@ fn first_error(ctx: &Context<'_>, failed: Prefix) -> Option<Error> {
     let spot = Spot {
         dir: ctx.target(),
         name: &last.dest(ctx),
-        path: || last.path(ctx),
+        is_vacated: false,
     };
     if !ctx.policy.options.preserve.keeps_what_stat_shows()
         || ctx.changes.look(spot, Symlinks::Follow).is_ok()

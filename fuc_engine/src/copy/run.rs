@@ -225,12 +225,7 @@ impl<'a> CopyRun<'a> {
         }
         self.ctx.operands.complete();
         self.ctx.merges_directories = may_merge(options, &self.ctx.operands);
-        let changes = Changes::new(
-            &self.ctx.policy,
-            &self.ctx.operands,
-            self.ctx.merges_directories,
-        );
-        self.ctx.changes = changes.map_err(unusable)?;
+        self.ctx.changes = Changes::new(options.execution).map_err(unusable)?;
         let follows_links = options.recursive && options.dereference == Dereference::Always;
         let is_unsafe =
             self.ctx.merges_directories || options.rules.backup.is_some() || follows_links;

@@ -56,7 +56,7 @@ pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> bo
     let prompt = protection_of_directory(context, name).map(|access| {
         prompt::before_removing_empty(context.options, access, || {
             let dir = context.open(name)?;
-            context.remover.is_empty(dir.as_fd())
+            sys::is_empty_directory(dir.as_fd())
         })
     });
     ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
@@ -70,7 +70,7 @@ pub(super) fn ask_to_enter(
     dir: BorrowedFd<'_>,
 ) -> Option<Consent> {
     let prompt = protection_of_directory(context, name).map(|access| {
-        prompt::before_entering(context.options, access, || context.remover.is_empty(dir))
+        prompt::before_entering(context.options, access, || sys::is_empty_directory(dir))
     });
     let consent = match prompt {
         Ok(Prompt::Ask(Inquiry {
@@ -96,27 +96,18 @@ pub(super) fn prompt_to_try_unread(
 }
 
 /// Asks whether the directory of `node`, which is empty by now, may be
-/// removed. `dir` is its parent directory. Fails if it is gone.
+/// removed. `dir` is its parent directory.
 #[cold]
 pub(super) fn ask_about_emptied(
     context: &RemoveContext<'_>,
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
-) -> Result<bool, Errno> {
-    let name = &node.place.name;
-    if context.remover.is_gone(dir, name) {
-        return Err(Errno::NOENT);
-    }
+) -> bool {
     if !context.asks || node.state.consent == Consent::ToRemove {
-        return Ok(true);
+        return true;
     }
-    let prompt = prompt_to_remove(context, dir, name, FileType::Directory);
-    Ok(ask_and_apply(
-        context,
-        Name::of(&node.place),
-        prompt,
-        IfLeft::TryParent,
-    ))
+    let prompt = prompt_to_remove(context, dir, &node.place.name, FileType::Directory);
+    ask_and_apply(context, Name::of(&node.place), prompt, IfLeft::TryParent)
 }
 
 /// Looks at a name that one call removes, and decides about it.

@@ -114,7 +114,7 @@ impl RemoveContext<'_> {
     pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
         self.unlocking(name, |dir, name| {
             self.descriptors
-                .making_room(|| sys::open_directory(dir, name, Symlinks::NoFollow))
+                .making_room(|| self.remover.open(dir, name))
         })
     }
 
@@ -273,14 +273,10 @@ impl RemoveContext<'_> {
             }
     }
 
-    /// Looks at a name without the slashes at its end. A dry run may have planned to remove it.
+    /// Looks at a name without the slashes at its end.
     pub(super) fn look(&self, name: Name<'_>) -> Result<Stat, Errno> {
         self.at(name, |dir, name| {
-            let itself = paths::without_slashes(name);
-            match self.remover.is_path_gone(dir, name) {
-                true => Err(Errno::NOENT),
-                false => sys::stat(dir, &itself, Symlinks::NoFollow),
-            }
+            sys::stat(dir, &paths::without_slashes(name), Symlinks::NoFollow)
         })
     }
 }
@@ -301,10 +297,10 @@ fn is_missing(errno: Errno) -> bool {
 impl Roots for RemoveContext<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
-        sys::open_directory(self.base, path, Symlinks::NoFollow)
+        self.remover.open(self.base, path)
     }
 
-    fn is_gone(&self, dir: BorrowedFd<'_>, name: &CStr) -> bool {
-        self.remover.is_gone(dir, name)
+    fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
+        self.remover.open(dir, name)
     }
 }

@@ -43,12 +43,6 @@ impl Entering<'_> {
     pub(super) fn enter(self) -> Entered {
         let Self { context, place, .. } = self;
         let name = Name::of(place);
-        if place.parent.is_some()
-            && context.looks_at_entries
-            && context.at(name, |dir, name| Ok(context.remover.is_gone(dir, name))) == Ok(true)
-        {
-            return Entered::Left;
-        }
         if context.options.one_file_system && self.is_skipped_unopened() {
             return skip_other_filesystem(context, name);
         }
@@ -307,7 +301,7 @@ fn remove_unless_kept(
     if node.state.has(STAYS) {
         return Ok(false);
     }
-    if context.looks_at_entries && !asking::ask_about_emptied(context, node, dir)? {
+    if context.looks_at_entries && !asking::ask_about_emptied(context, node, dir) {
         return Ok(false);
     }
     let remover = &context.remover;

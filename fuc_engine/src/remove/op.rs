@@ -38,8 +38,7 @@ impl RemoveOp<'_> {
     /// even if other processes change the tree at the same time.
     ///
     /// An iterator without an upper bound of its [`size_hint`](Iterator::size_hint) yields 16,384 operands at first, and
-    /// more of them when these are removed. So any number of them takes a bounded amount of memory. A dry run of more
-    /// operands takes memory for each removal, because it must recognise names that would be gone by then.
+    /// more of them when these are removed. So any number of them takes a bounded amount of memory.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -86,8 +85,7 @@ impl RemoveOp<'_> {
         let most = if are_held { usize::MAX } else { HELD_OPERANDS };
         let mut next = || operands.by_ref().take(most).collect();
         let mut held: Vec<PathBuf> = next();
-        let has_all = held.len() < most && self.setup.sharing.is_none();
-        let remover = Remover::new(self, has_all.then_some(&held));
+        let remover = Remover::new(self);
         let mut report = Report::new(observer, &self.setup);
         loop {
             report = Removal::new(self, held, &remover, report).run();

@@ -14,9 +14,6 @@ use crate::sys::{self, Symlinks};
 /// Removes an operand. Returns `None` if it is a directory to enter.
 pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
     let left = |errno| Some(directory::left(context, name, errno));
-    if context.remover.is_path_gone(context.base, name.name) {
-        return left(Errno::NOENT);
-    }
     let looked_at = sys::stat(context.base, name.name, Symlinks::NoFollow);
     match &looked_at {
         Ok(stat) if sys::is_directory(stat) => return begin_directory(context, name),

@@ -221,9 +221,6 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         let (context, name, kind) = (&self.context, entry.name, entry.kind());
-        if context.remover.is_gone(dir, name) {
-            return Visit::Done;
-        }
         if context.asks {
             let stat = || sys::stat(dir, name, Symlinks::NoFollow);
             if kind == FileType::Unknown && stat().is_ok_and(|stat| sys::is_directory(&stat)) {

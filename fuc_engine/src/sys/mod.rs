@@ -16,7 +16,6 @@
 //! | `stat` | reads facts about files, and compares their times |
 //! | `identity` | which file a descriptor or a name stands for |
 //! | `names` | creates, renames and removes names |
-//! | `access` | finds out whether the calls of `names` would be permitted, without making them |
 //! | `data` | moves the content of open files |
 //! | `dir_name` | the name of a directory in flight |
 //! | `listing` | reads directory entries, a buffer at a time |
@@ -33,7 +32,6 @@
 //! | `processor` | moves a thread to another processor |
 #![allow(unsafe_code)]
 
-mod access;
 mod acl;
 mod at;
 mod data;
@@ -60,7 +58,6 @@ mod xattr;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
-pub(crate) use access::*;
 pub(crate) use acl::*;
 pub(crate) use at::{At, Symlinks};
 pub(crate) use data::*;

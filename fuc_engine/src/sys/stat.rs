@@ -4,7 +4,8 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{
-    self, Access, AtFlags, Dev, FileType, Stat, Statx, StatxFlags, StatxTimestamp, accessat,
+    self, Access, AtFlags, Dev, FileType, Stat, Statx, StatxAttributes, StatxFlags, StatxTimestamp,
+    accessat,
 };
 use rustix::io::Errno;
 
@@ -181,8 +182,35 @@ pub(crate) fn may_write(
     }
 }
 
+/// Returns `true` if names can be created in a directory, but not renamed or removed. `path` leads from `dir` to it.
+pub(crate) fn is_append_only(dir: BorrowedFd<'_>, path: &CStr) -> bool {
+    let seen = retry_on_intr(|| fs::statx(dir, path, AtFlags::empty(), StatxFlags::empty()));
+    seen.is_ok_and(|seen| seen.stx_attributes.contains(StatxAttributes::APPEND))
+}
+
+/// Fails with the kernel's error if this process may not create, rename or remove names in a directory. `path` leads from
+/// `dir` to that directory. Says nothing about single names, which sticky directories and attributes can protect.
+pub(crate) fn check_adding(dir: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno> {
+    let directory = At {
+        dir,
+        name: path,
+        symlinks: Symlinks::Follow,
+    };
+    check_access(directory, Access::WRITE_OK | Access::EXEC_OK)
+}
+
+/// Fails with the kernel's error if this process may not write to the file at `at`, which must exist.
+pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
+    check_access(at, Access::WRITE_OK)
+}
+
+/// Fails with the kernel's error if this process may not read the file at `at`.
+pub(crate) fn check_reading(at: At<'_>) -> Result<(), Errno> {
+    check_access(at, Access::READ_OK)
+}
+
 /// Fails with the kernel's error if this process may not access the file at `at` in this way.
-pub(super) fn check_access(at: At<'_>, wanted: Access) -> Result<(), Errno> {
+fn check_access(at: At<'_>, wanted: Access) -> Result<(), Errno> {
     check_access_by(at.symlinks, |flags| {
         accessat(at.dir, at.name, wanted, flags)
     })

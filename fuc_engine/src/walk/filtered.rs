@@ -134,9 +134,6 @@ pub(super) fn retain<V: Visitor>(
             return Some(entry);
         }
         asked += 1;
-        if visitor.roots().is_gone(dir, entry.name) {
-            return None;
-        }
         let kind = kind_of(dir, entry, visitor.settings().symlinks);
         decide(visitor, &*filter, node, dir, Listed::new(entry.name, kind))
     });

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Mutex;
 
-use fuc_engine::{Cancel, Execution, Operation, Refusal, RemoveOp, remove_tree};
+use fuc_engine::{Cancel, Operation, Refusal, RemoveOp, remove_tree};
 use rustix::io::Errno;
 use testkit::probe;
 use testkit::snapshot::{Attributes, Snapshot};
@@ -264,29 +264,6 @@ fn a_run_is_cancelled_if_the_token_is_when_the_operands_end() {
         .cancelled_by(cancel.clone())
         .run(operands, &failures);
     assert!(summary.cancelled, "{summary:?}");
-}
-
-#[test]
-fn a_dry_run_remembers_removals_however_many_operands_there_are() {
-    let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch);
-    tree.file("d/f", "12345");
-    let paths = |count: usize| {
-        let missing = iter::repeat_n(scratch.path().join("missing"), count);
-        let again = ["d/f", "d"].map(|name| scratch.path().join(name));
-        iter::once(scratch.path().join("d"))
-            .chain(missing)
-            .chain(again)
-    };
-    for between in [0, 40_000] {
-        let failures = Mutex::new(Vec::new());
-        let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
-        let summary = removal.run(paths(between), &failures);
-        assert_eq!(summary.entries, 2, "{between} operands between");
-        assert_eq!(summary.bytes, 5, "{between} operands between");
-        assert_eq!(summary.failures, between as u64 + 2);
-    }
-    assert_eq!(Snapshot::of(tree.path(), Attributes::NAMES).len(), 3);
 }
 
 #[test]

@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-use super::create_directory;
-use crate::copy::changes::{DestPath, Replaces, Spot};
+use crate::copy::changes::{Replaces, Spot};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
@@ -70,16 +69,8 @@ pub(crate) fn restore_in(entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) 
     let Some(name) = entry.dest_state.backup() else {
         return;
     };
-    let restored = dir.and_then(|dir| {
-        let spot = Spot {
-            dir,
-            ..entry.spot()
-        };
-        entry
-            .ctx
-            .changes
-            .rename(spot, name, spot.name, Replaces::Files)
-    });
+    let changes = &entry.ctx.changes;
+    let restored = dir.and_then(|dir| changes.rename(dir, name, entry.dest_name, Replaces::Files));
     match restored {
         Ok(()) => entry.emit(|_, dest, backup| Event::RestoredBackup {
             backup: backup.unwrap_or(dest),
@@ -116,12 +107,13 @@ pub(crate) fn replace_by_directory(
     let spot = entry.spot();
     let moved = rename_to_backup(ctx, spot, &dest, numbers);
     let moved = moved.map_err(failed(Operation::Backup))?;
-    let created = create_directory(entry, mode).inspect_err(|_| {
+    let created = ctx.changes.create_directory(spot.vacated(), mode);
+    let created = created.inspect_err(|_| {
         if let Some(moved) = moved {
             // Ignore a failure: the error to report is that of creating the directory.
             let _ = ctx
                 .changes
-                .rename(spot, &moved, spot.name, Replaces::Nothing);
+                .rename(spot.dir, &moved, spot.name, Replaces::Nothing);
         }
     });
     created.map_err(failed(Operation::Backup))?;
@@ -132,7 +124,7 @@ pub(crate) fn replace_by_directory(
 /// vanished.
 fn rename_to_backup(
     ctx: &Context<'_>,
-    spot: Spot<'_, impl DestPath>,
+    spot: Spot<'_>,
     dest: &Stat,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Errno> {
@@ -146,7 +138,7 @@ fn rename_to_backup(
         }
         let renamed = ctx
             .changes
-            .rename(spot, name, &backup.name, backup.replaces);
+            .rename(spot.dir, name, &backup.name, backup.replaces);
         match (renamed, backup.number) {
             (Ok(()), Some(number)) => {
                 let (_, base) = paths::split(name.to_bytes());

@@ -128,9 +128,8 @@ pub(crate) fn check(entry: &Entry<'_>, source: &Facts) -> Result<(), Failure> {
 fn ask_to_overwrite(entry: &Entry<'_>, dest: &Stat) -> bool {
     let ctx = entry.ctx;
     let path = &entry.path(Side::Dest);
-    let is_writable = sys::file_type(dest) == FileType::Symlink
-        || ctx.policy.user == 0
-        || ctx.changes.may_write(entry.spot());
+    let is_writable =
+        sys::file_type(dest) == FileType::Symlink || ctx.policy.user == 0 || entry.may_write_dest();
     let options = ctx.policy.options;
     ctx.report.confirm(Question::Overwrite {
         path,
@@ -182,7 +181,7 @@ fn check_writing(entry: &Entry<'_>, source: &Stat, dest: &Stat) -> Result<(), Fa
     let is_forbidden = has_content
         && sys::is_regular(dest)
         && !ctx.policy.options.force
-        && !ctx.changes.may_write(entry.spot());
+        && !entry.may_write_dest();
     match is_forbidden {
         true => Err(diagnose::file_creation(entry, Errno::ACCESS)),
         false => Ok(()),

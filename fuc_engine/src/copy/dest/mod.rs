@@ -30,7 +30,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::changes::{New, hidden_name};
+use super::changes::hidden_name;
 use super::collisions;
 use super::context::Failure;
 use super::decide::mode::Origin;
@@ -331,13 +331,4 @@ pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// Creates the dest of a directory.
-#[inline]
-pub(super) fn create_directory(entry: &Entry<'_>, mode: u32) -> Result<(), Errno> {
-    let new = New::Directory(entry.source_at());
-    entry.ctx.changes.create(entry.spot(), new, || {
-        sys::create_directory(entry.dest_dir, entry.dest_name, mode)
-    })
 }

@@ -14,6 +14,7 @@ use super::{
     Guards, Naming, OpenDest, create_beside, may_be_named_last, try_create_unnamed, unlink,
 };
 use crate::copy::attributes;
+use crate::copy::changes::Spot;
 use crate::copy::collisions;
 use crate::copy::content::{OpenSource, has_holes};
 use crate::copy::context::{Failure, Stage};
@@ -62,7 +63,7 @@ impl<'o> Opening<'o> {
 
     #[inline(always)]
     fn create_or_open(self) -> Result<OpenDest<'o>, Failure> {
-        match self.create() {
+        match self.create(self.entry.spot()) {
             Ok(dest) => Ok(dest),
             Err(Errno::EXIST) => self.open_existing(),
             Err(errno) => Err(self.failed(errno)),
@@ -89,19 +90,19 @@ impl<'o> Opening<'o> {
     }
 
     #[inline(always)]
-    fn create(self) -> Result<OpenDest<'o>, Errno> {
+    fn create(self, spot: Spot<'_>) -> Result<OpenDest<'o>, Errno> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
         let mode = ctx.policy.creation_mode(source.stat.st_mode);
-        let (spot, source) = (entry.spot(), entry.source_at());
         let file = ctx
             .descriptors
-            .making_room(|| ctx.changes.create_file(spot, source, mode))?;
+            .making_room(|| ctx.changes.create_file(spot, mode))?;
         Ok(OpenDest::new_file(file, Naming::AtOnce))
     }
 
     fn create_again(self) -> Result<OpenDest<'o>, Failure> {
-        self.create().map_err(|errno| self.failed(errno))
+        let created = self.create(self.entry.spot().vacated());
+        created.map_err(|errno| self.failed(errno))
     }
 
     /// Fails if a file, which was seen as `present`, is the source.
@@ -152,7 +153,7 @@ impl<'o> Opening<'o> {
             is_about_the_file(errno)
                 && ctx.policy.writes_content
                 && sys::is_regular(present)
-                && ctx.changes.may_write(entry.spot())
+                && entry.may_write_dest()
         });
         let Some(present) = present else {
             return self.replace_by_force(errno);

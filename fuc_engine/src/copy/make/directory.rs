@@ -14,7 +14,6 @@ use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
-use crate::copy::dest::create_directory;
 use crate::copy::diagnose;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileTime, Mark, Symlinks};
@@ -248,7 +247,7 @@ impl Entering<'_> {
     fn claim(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<Origin, Error> {
         let entry = self.entry;
         let mode = entry.ctx.policy.directory_creation_mode(source.mode);
-        match create_directory(entry, mode) {
+        match entry.ctx.changes.create_directory(entry.spot(), mode) {
             Ok(()) => Ok(Origin::Created),
             Err(Errno::EXIST) if !entry.is_operand() && collisions::may_be_other_copy(entry) => {
                 Err(match entry.stat_dest(Symlinks::NoFollow) {

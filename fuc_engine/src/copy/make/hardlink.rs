@@ -27,7 +27,6 @@ use std::sync::{Arc, Mutex};
 use rustix::io::Errno;
 
 use super::{CopyScratch, Created, LinkedTo, create_or_replace};
-use crate::copy::changes::New;
 use crate::copy::collisions;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::clear::{Clear, Making};
@@ -313,26 +312,23 @@ pub(crate) fn link(
 ) -> Result<Created, Failure> {
     let ctx = entry.ctx;
     let (symlinks, file) = first.link_target(entry.symlinks);
-    let new = New::LinkToCopy(entry.source_at(), file.id);
     let create = |link_name: &CStr| {
-        ctx.changes.create(entry.spot(), new, || {
-            let mut change_ids = scratch.links_change_ids;
-            at_first(ctx, first, scratch, |dir| {
-                let name = &first.name;
-                let first = At {
-                    dir,
-                    name,
-                    symlinks,
-                };
-                if !change_ids && try_link_by_name(entry, first, file, link_name)? {
-                    return Ok(());
-                }
-                change_ids = true;
-                link_checked(entry, first, file, link_name)
-            })?;
-            scratch.links_change_ids = change_ids;
-            Ok(())
-        })
+        let mut change_ids = scratch.links_change_ids;
+        at_first(ctx, first, scratch, |dir| {
+            let name = &first.name;
+            let first = At {
+                dir,
+                name,
+                symlinks,
+            };
+            if !change_ids && try_link_by_name(entry, first, file, link_name)? {
+                return Ok(());
+            }
+            change_ids = true;
+            link_checked(entry, first, file, link_name)
+        })?;
+        scratch.links_change_ids = change_ids;
+        Ok(())
     };
     let made = create_or_replace(entry, Making::LinkToCopy(file.id), decided, create)?;
     made.map_err(|errno| {

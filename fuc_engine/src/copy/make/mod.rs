@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::changes::New;
+use super::changes::Spot;
 use super::content::Next;
 use super::context::Failure;
 use super::decide::clear::{Clear, Making, RemovalEvent};
@@ -101,9 +101,9 @@ fn create_or_replace(
     decided: Option<Clear>,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<Result<Created, Errno>, Failure> {
-    let ctx = entry.ctx;
-    let name = entry.dest_name;
-    let created = create(name);
+    let (ctx, spot) = (entry.ctx, entry.spot());
+    let mut create_at = |spot: Spot<'_>| ctx.changes.create(spot, || create(spot.name));
+    let created = create_at(spot);
     if created != Err(Errno::EXIST) {
         return Ok(created.map(|()| Created::Yes));
     }
@@ -118,18 +118,24 @@ fn create_or_replace(
         Making::LinkToCopy(_) => true,
         Making::Special | Making::File => false,
         Making::Symlink | Making::Link(_) => {
-            ctx.policy.options.force && name.to_bytes().ends_with(b"/")
+            ctx.policy.options.force && spot.name.to_bytes().ends_with(b"/")
         }
     };
     let created = match decision {
         // Nothing is there any more.
-        None | Some(Clear::Unlink) => match create(name) {
-            Err(Errno::EXIST) if is_replaced_unseen => ctx.changes.replace(entry.spot(), create),
-            created => created,
-        },
+        None | Some(Clear::Unlink) => {
+            let spot = match decision {
+                None => spot,
+                Some(_) => spot.vacated(),
+            };
+            match create_at(spot) {
+                Err(Errno::EXIST) if is_replaced_unseen => ctx.changes.replace(spot, create),
+                created => created,
+            }
+        }
         Some(Clear::AlreadyThere) => return Ok(Ok(Created::AlreadyThere)),
         Some(Clear::Replace(removal)) => {
-            let replaced = ctx.changes.replace(entry.spot(), create);
+            let replaced = ctx.changes.replace(spot, create);
             replaced.inspect(|()| {
                 if removal == RemovalEvent::Reported {
                     entry.emit(|_, dest, _| Event::RemovedDest(dest));
@@ -206,12 +212,7 @@ pub(super) fn copy_symlink(entry: &Entry<'_>) -> Result<Created, Failure> {
 }
 
 fn create_symlink(entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
-    let create = |name: &CStr| {
-        let new = New::Copy(entry.source_at());
-        entry.ctx.changes.create(entry.spot(), new, || {
-            sys::create_symlink(target, entry.dest_dir, name)
-        })
-    };
+    let create = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
     create_or_replace(entry, Making::Symlink, None, create)?
         .map_err(|errno| diagnose::creation(entry, Operation::CreateSymlink, errno))
 }
@@ -242,18 +243,13 @@ fn create_special(entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> 
         FileType::Fifo => Operation::CreateFifo,
         _ => Operation::CreateSpecial,
     };
-    let create = |name: &CStr| {
-        entry
-            .ctx
-            .changes
-            .create(entry.spot(), New::Copy(entry.source_at()), || {
-                sys::create_node(entry.dest_dir, name, mode, source.st_rdev)
-            })
-    };
+    let create = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
     let created = match create_or_replace(entry, Making::Special, None, create)? {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
         Err(errno) if kind == FileType::Fifo && errno != Errno::EXIST => {
-            create(entry.dest_name).map(|()| Created::Yes)
+            let again = || create(entry.dest_name);
+            let created = entry.ctx.changes.create(entry.spot(), again);
+            created.map(|()| Created::Yes)
         }
         created => created,
     };
@@ -264,20 +260,18 @@ fn create_special(entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> 
 pub(super) fn make_link(entry: &Entry<'_>, kind: LinkKind) -> Result<Created, Failure> {
     let ctx = entry.ctx;
     let source = entry.source_at();
-    let (target, new, operation) = match kind {
-        LinkKind::Hard => (None, New::HardLink(source), Operation::CreateHardLink),
+    let (target, operation) = match kind {
+        LinkKind::Hard => (None, Operation::CreateHardLink),
         LinkKind::Symbolic => {
             let Some(target) = symlink_target(entry)? else {
                 return refuse_relative_link(entry);
             };
-            (Some(target), New::Symlink(source), Operation::CreateSymlink)
+            (Some(target), Operation::CreateSymlink)
         }
     };
-    let create = |name: &CStr| {
-        ctx.changes.create(entry.spot(), new, || match &target {
-            Some(target) => sys::create_symlink(target, entry.dest_dir, name),
-            None => sys::create_hard_link(source, entry.dest_dir, name),
-        })
+    let create = |name: &CStr| match &target {
+        Some(target) => sys::create_symlink(target, entry.dest_dir, name),
+        None => sys::create_hard_link(source, entry.dest_dir, name),
     };
     let created = create_or_replace(entry, Making::Link(kind), None, create)?;
     let created = created.map_err(|errno| diagnose::linking(entry, operation, errno))?;

@@ -46,8 +46,12 @@ const RM_DRY: &[Deviation] = &[
             removes && is_nobody(case) && case.has_entry(is_perhaps_unreadable)
         },
     ),
-    ("leads to what an earlier operand removes", |case, real| {
-        case.has_entry(is_symlink) && says(real, "No such file or directory")
+    ("as if nothing had been removed before it", |case, _| {
+        let (operands, _) = case.sources_and_dests();
+        has_several_sources(case) && touch_each_other(case, &operands)
+    }),
+    ("files that stay although", |case, real| {
+        is_nobody(case) && says(real, "Operation not permitted")
     }),
 ];
 
@@ -60,7 +64,17 @@ const CP_DRY: &[Deviation] = &[
         let merges = has_dots(case) && has_several_sources(case);
         says(real, "preserving ") || is_nobody(case) && preserves(case) && merges
     }),
-    ("Each source is seen as it is now", |case, real| {
+    (
+        "files that cannot be linked, made or removed",
+        |case, real| is_nobody(case) && says(real, "Operation not permitted"),
+    ),
+    ("as if nothing had been copied before it", |case, _| {
+        let (sources, _) = case.sources_and_dests();
+        let merges = has_dots(case) || has_parents(case) || has_backup(case);
+        let meets = merges || has_two_sources_of_one_name(case) || touch_each_other(case, &sources);
+        has_several_sources(case) && meets
+    }),
+    ("SOURCE is seen as it is now", |case, real| {
         let (mut sources, dests) = case.sources_and_dests();
         if !has_parents(case) && !has_backup(case) {
             // The first one is copied before all others.
@@ -70,7 +84,7 @@ const CP_DRY: &[Deviation] = &[
         let meets = is_one_within(case, &sources, &dests) || is_one_within(case, &dests, &sources);
         has_copied && meets
     }),
-    ("counts as dangling", |case, _| {
+    ("as if nothing had been copied before it", |case, _| {
         has_several_sources(case)
             && case.has_entry(|entry| is_symlink(entry) && is_at_dest(case, entry))
     }),
@@ -260,6 +274,14 @@ fn has_source_in_dest(case: &Case) -> bool {
 fn has_dest_in_source(case: &Case) -> bool {
     let (sources, dests) = case.sources_and_dests();
     is_one_within(case, &dests, &sources)
+}
+
+/// Returns `true` if one of the paths may lead to what another one leads to, or below that.
+fn touch_each_other(case: &Case, paths: &[&str]) -> bool {
+    (1..paths.len()).any(|at| {
+        let (before, after) = paths.split_at(at);
+        is_one_within(case, before, after) || is_one_within(case, after, before)
+    })
 }
 
 /// Returns `true` if an entry may be a dest, or above or below one.
