@@ -4,6 +4,7 @@ use std::ffi::{CStr, OsStr};
 use std::fmt;
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,6 +125,7 @@ pub(crate) struct Above<'a> {
 
 /// An entry of a directory that a [`Filter`] decides about.
 pub struct Candidate<'a> {
+    pub(crate) dir: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
     pub(crate) kind: FileType,
     pub(crate) above: Above<'a>,

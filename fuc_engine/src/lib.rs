@@ -283,8 +283,6 @@
 //
 //  remove/  copy/              what happens to operands, entries and finished directories
 //      \      /
-//       count                  counts what is below operands
-//         |
 //       walk/                  lists directories and hands their entries to a removal or a copy
 //      /  |   \
 //  sched/ node descriptors     workers; unfinished directories; open directories
@@ -297,7 +295,6 @@
 // |---|---|
 // | `remove/` | `RemoveOp`: removes trees |
 // | `copy/` | `CopyOp`: copies trees |
-// | `count` | counts what is below operands, beside a removal or a copy |
 // | `walk/` | one task for each directory, and how a large directory is shared between workers |
 // | `sched/` | workers, the gate that holds the tasks of none of them, and the governor that decides how many run |
 // | `node` | a directory in flight, and the climb that finishes it and then its ancestors |
@@ -336,7 +333,6 @@ cfg_if! {
     if #[cfg(target_os = "linux")] {
         mod cancel;
         mod copy;
-        mod count;
         mod descriptors;
         #[cfg(feature = "distribute")]
         pub mod distribute;

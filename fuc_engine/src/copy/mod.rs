@@ -37,8 +37,7 @@
 //! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies; what a worker keeps from file to file |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
 //! | `make/directory` | makes or opens the dests of directories, and finishes them |
-//! | `changes` | makes the changes at the dests |
-//! | `changes/plan` | a dry run: what would be at the dests by now, and which calls would be permitted |
+//! | `changes` | makes the changes at the dests, or checks in a dry run whether they are permitted |
 //! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |
 //! | `large/divided` | a file of which several engines copy parts |
 //! | `operand` | the operands: their sources and where their copies go; where relative paths are looked up; opens the directories on the way to a dest, one by one |
@@ -61,9 +60,9 @@
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
-use crate::count::{self, Survey};
 use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
+use crate::remove::Survey;
 use crate::report::complete_or_first_failure;
 use crate::sys::Symlinks;
 
@@ -217,7 +216,7 @@ impl<'a> CopyOp<'a> {
             content: self.counted_content(),
             skipped_directories: true,
         };
-        count::count(survey, sources, counts)
+        survey.count(sources, counts)
     }
 }
 

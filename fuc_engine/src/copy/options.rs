@@ -8,8 +8,8 @@ use std::path::PathBuf;
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
-use crate::count::Content;
 use crate::execution::Execution;
+use crate::remove::Content;
 use crate::setup::{Setup, setup_methods};
 use crate::sys::{CWD, PrivateTables};
 

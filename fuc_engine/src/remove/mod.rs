@@ -27,10 +27,12 @@
 //! | `context` | options, operands and open directories; paths, errors and events |
 //! | `unlock` | changing the modes of directories that prevent a removal |
 //! | `remover` | removes names, or checks in a dry run that they could be removed |
+//! | `count` | the look-ahead: counts what is below operands, beside a removal or a copy |
 //! | `node` | the state of a directory in flight; a name to remove, and the directory that it is in |
 
 mod asking;
 mod context;
+mod count;
 mod directory;
 mod guards;
 mod node;
@@ -43,5 +45,6 @@ mod run;
 mod unlock;
 mod waiting;
 
+pub(crate) use count::{Content, Survey};
 pub use op::{remove_contents, remove_tree};
 pub use options::{Ask, RemoveOp};

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::count::{Content, Survey};
 use super::options::RemoveOp;
 use super::remover::Remover;
 use super::run::Removal;
-use crate::count::{self, Content, Survey};
 use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
 use crate::report::{Report, complete_or_first_failure};
@@ -118,7 +118,7 @@ impl RemoveOp<'_> {
             content: Content::Ignored,
             skipped_directories: false,
         };
-        count::count(survey, operands, counts)
+        survey.count(operands, counts)
     }
 }
 

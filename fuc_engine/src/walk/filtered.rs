@@ -157,6 +157,7 @@ fn decide<'e, V: Visitor>(
         visitor.descriptors().making_room(|| sys::open_path(at))
     };
     let verdict = filter.verdict(&Candidate {
+        dir,
         name: entry.name,
         kind: entry.kind(),
         above: above(visitor, node),

@@ -189,6 +189,7 @@ impl Mirror<'_, '_> {
         };
         let open = || sys::open_path(at);
         let verdict = filter.verdict(&Candidate {
+            dir: self.dest,
             name: dest.name,
             kind: dest.kind(),
             above: Above {
