@@ -111,6 +111,7 @@ fn foresees_how_dests_with_unusual_names_fail() {
         ["-T", "d", "dangling/"],
         ["-sf", "f", "dangling/"],
         ["-b", "d", "dangling/"],
+        ["-u", "to-file", "dangling/"],
         ["--parents", "d/sub/.", "t"],
     ] {
         check_dry_run(CPZ, &args, |tree| {
@@ -133,7 +134,9 @@ fn foresees_that_a_directory_is_in_the_way_of_a_hard_link_that_is_not_permitted(
 
 #[test]
 fn fails_as_a_real_run_does() {
-    let cases: [&[&str]; 9] = [
+    let cases: [&[&str]; 11] = [
+        &["-u", "f", "dangling"],
+        &["-bT", "f", "d"],
         &["f", "none/"],
         &["f", "none/./"],
         &["none", "d"],

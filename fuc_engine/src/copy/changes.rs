@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 use std::time::Instant;
 
+use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::content::{ContentError, Moved};
@@ -157,10 +158,13 @@ impl Changes {
         };
         match self {
             Self::Real => sys::open_existing(at, blocking),
-            Self::Planned(plan) => {
-                sys::check_writing(at)?;
-                plan.stand_in()
-            }
+            Self::Planned(plan) => match sys::file_type(&plan.look(spot, symlinks)?) {
+                FileType::Directory => Err(Errno::ISDIR),
+                FileType::Socket => Err(Errno::NXIO),
+                // It probably has no reader.
+                FileType::Fifo if blocking == Blocking::OnlyForLease => Err(Errno::NXIO),
+                _ => sys::check_writing(at).and_then(|()| plan.stand_in()),
+            },
         }
     }
 
@@ -366,15 +370,13 @@ impl Plan {
                 false => Ok(()),
             };
         }
-        // A slash at the end does not matter to a name that exists, even if it is a dangling link.
-        let itself = &paths::without_slashes(name);
-        match self.look(
-            Spot {
-                name: itself,
-                ..spot
-            },
-            Symlinks::NoFollow,
-        ) {
+        // A slash at the end does not matter to a name that exists, even if it is a dangling link. No such name was vacated.
+        let itself = Spot {
+            name: &paths::without_slashes(name),
+            is_vacated: spot.is_vacated && !spot.has_slash(),
+            ..spot
+        };
+        match self.look(itself, Symlinks::NoFollow) {
             Ok(_) => Err(Errno::EXIST),
             Err(Errno::NOENT) if !name.is_empty() => {
                 sys::check_adding(dir, &paths::directory_of(name))

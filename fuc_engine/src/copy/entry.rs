@@ -144,7 +144,9 @@ impl<'a> Entry<'a> {
         Spot {
             dir: self.dest_dir,
             name: self.dest_name,
-            is_vacated: matches!(self.dest_state, DestState::Vacant { .. }),
+            // A dangling link may be at a dest that was seen as vacant.
+            is_vacated: matches!(self.dest_state, DestState::Vacant { .. })
+                && self.treatment().vacates(),
         }
     }
 }
