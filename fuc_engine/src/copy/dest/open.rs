@@ -151,6 +151,7 @@ impl<'o> Opening<'o> {
         let present = sys::stat(dest.dir, dest.name, dest.symlinks);
         let present = present.ok().filter(|present| {
             is_about_the_file(errno)
+                && errno != Errno::TXTBSY
                 && ctx.policy.writes_content
                 && sys::is_regular(present)
                 && entry.may_write_dest()
