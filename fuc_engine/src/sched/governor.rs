@@ -5,37 +5,25 @@
 //! one that records anything after the governor is due steps it. There is no thread and no timer.
 //!
 //! ```text
-//!   Start                one worker, until there is a backlog
+//!   Start          one worker, until there is a backlog
 //!     |
 //!     v
-//!   Climb                measures the number to begin with
+//!   Climb          measures the number to begin with
 //!     |   |
-//!     |   | more workers are likely to be faster
-//!     |   +---> Trial(Climb) <--------------------------+
-//!     |          |   |    ^  | pays, and there is more  | the workers wait for requests,
-//!     |          |   |    +--+ to try                   | or are more than allowed
-//!     v          v   |                                  |
-//!   Settled <----+---+----------------------------------+
-//!     |  ^  (also from Start, if there is one limit only)
-//!     |  |
-//!     |  +--------------+---------------------------------+
-//!     v                 | does not pay                    | pays: the new number
-//!   Trial(First) -------+                                 | else: the old one
-//!     | pays                                              |
-//!     v                                                   |
-//!   Recheck (the old number) ------> Trial(Second) -------+
+//!     |   | more workers may be faster
+//!     |   +-----------> Trial <---------------+
+//!     |                 |   ^                 |
+//!     | else            |   | pays, and there |
+//!     |                 |   | is more to try  | the time is over
+//!     v                 |   +---------+       |
+//!   Settled <-----------+-------------+-------+
+//!                  pays: the new number, else: the one before
 //! ```
 //!
-//! `Climb`, `Settled` and `Recheck` measure the present number of workers; a trial then measures
-//! another one, twice or half as many, against it. Accepting a bad change costs more than retrying a
-//! good one, and measurements on a busy machine are noisy. So a change must win twice, and
-//! fewer workers must be faster, not just as fast. One win suffices while climbing from a number that
-//! is known to be good, and if the workers wait.
-//!
-//! A number that has won is kept for a short time at first. If its throughput then is below that of the
-//! number before it, the governor returns to that number at once. Where the next trial must wait longer, the
-//! number is checked in the same way after twice the time, again and again. A number that is clearly slower than the one
-//! before it is left after a short measurement: going back by mistake costs little, because a short trial is repeated soon.
+//! `Climb` and `Settled` measure the present number of workers; a trial then measures another one, twice or half as many,
+//! against it. Trials are short beside the time for which a number is kept. A number that has won is kept for a short time
+//! at first. If its throughput then is below that of the number before it, the governor returns to that number at once. If
+//! the next trial must wait longer, the number is checked in the same way after twice the time, again and again.
 //!
 //! **Waiting.** Workers that compute gain nothing from more threads than cores. Workers that wait, for a
 //! disk or a server, do: more requests are then under way. Both show in what the kernel counts for the
@@ -91,25 +79,8 @@ enum State {
     Climb,
     /// The present number is kept, and measured, until the next trial.
     Settled,
-    /// The number before the first trial, which has won, is measured once more.
-    Recheck,
     /// Another number is measured against `base`. It must have `needed` times its throughput.
-    Trial {
-        round: Round,
-        base: Base,
-        needed: f64,
-    },
-}
-
-/// Says how often a trial must win, and which of these times it is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Round {
-    /// One win suffices, because the governor climbs.
-    Climb,
-    /// A win is the first one, and must be repeated.
-    First,
-    /// A win repeats the first one, and decides.
-    Second,
+    Trial { base: Base, needed: f64 },
 }
 
 /// The number of workers before a trial, and their throughput.
@@ -198,14 +169,7 @@ impl Governor {
             self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
             self.before = None;
-            match self.state {
-                State::Climb
-                | State::Trial {
-                    round: Round::Climb,
-                    ..
-                } => self.enter(State::Climb, SHORTEST),
-                _ => self.enter(State::Settled, self.hold),
-            }
+            self.enter(State::Climb, SHORTEST);
         }
     }
 
@@ -230,15 +194,10 @@ impl Governor {
         self.began = now.max(self.began);
         match self.state {
             State::Start => self.begin(),
-            State::Climb if self.may_climb(measured) => self.start_trial(Round::Climb, measured),
-            State::Climb => self.enter(State::Settled, self.hold),
+            State::Climb if !self.may_climb(measured) => self.enter(State::Settled, self.hold),
+            State::Climb => self.start_trial(measured),
             State::Settled => self.reconsider(measured),
-            State::Recheck => self.start_trial(Round::Second, measured),
-            State::Trial {
-                round,
-                base,
-                needed,
-            } => self.judge(round, base, needed, measured),
+            State::Trial { base, needed } => self.judge(base, needed, measured),
         }
         true
     }
@@ -268,30 +227,18 @@ impl Governor {
     /// Returns when to look again at a measurement that has not lasted long enough to be believed.
     fn too_early(&self, now: Duration, measured: Measured) -> Option<Duration> {
         let Measured { sample, lasted, .. } = measured;
-        let (climbs, base) = match self.state {
-            State::Start => return None,
-            State::Climb => (self.may_climb(measured), None),
-            State::Settled => (false, self.before),
-            State::Recheck => (false, None),
-            State::Trial { round, base, .. } => (round == Round::Climb, Some(base)),
-        };
+        if self.state == State::Start {
+            return None;
+        }
         // Replies of a server take similar times, so that few of them show how long.
         let is_regular = self.entries_are_slow && !measured.reads_disk;
-        // Workers that wait for requests vary too much to show soon that more of them are slower.
-        let is_lost = !self.entries_are_slow
-            && !measured.reads_disk
-            && base.is_some_and(|base| {
-                self.workers > base.workers && measured.throughput < LOST * base.throughput
-            });
-        let parts = match climbs && is_regular || is_lost {
+        let parts = match is_regular && self.state != State::Settled {
             true => FEW_PARTS,
             false => PARTS,
         };
         let is_steady = measured.is_accounted && sample.busy >= sample.longest * parts;
-        // A climb begins with a steady measurement. Others are not waited for without a limit. But after a long wait, the
-        // other workers may not have recorded anything yet.
-        let begins_climb = climbs && self.state == State::Climb;
-        let is_late = lasted >= LONGEST.max(sample.longest * 2) && !begins_climb;
+        // After a long wait, the other workers may not have recorded anything yet.
+        let is_late = lasted >= LONGEST.max(sample.longest * 2);
         let least = self.least(measured);
         if !is_steady && !is_late {
             Some(now + SHORTEST)
@@ -306,10 +253,9 @@ impl Governor {
         let trial = measured.sample.longest * PARTS;
         // Then other numbers cost little, or win.
         let is_cheap = self.workers > measured.most || measured.waits_for_requests;
-        if self.state == State::Settled && trial > SHORTEST && !is_cheap {
-            (trial * TRIES).min(HOLD_RANGE[1])
-        } else {
-            Duration::ZERO
+        match self.state == State::Settled && trial > SHORTEST && !is_cheap {
+            true => (trial * TRIES).min(HOLD_RANGE[1]),
+            false => Duration::ZERO,
         }
     }
 
@@ -323,12 +269,9 @@ impl Governor {
 
     fn begin(&mut self) {
         self.workers = self.initial();
-        if self.has_idle_cores() || self.entries_are_slow {
-            self.enter(State::Climb, SHORTEST);
-        } else if self.limits.computing < self.limits.waiting {
-            self.enter(State::Climb, PROBE_DELAY);
-        } else {
-            self.enter(State::Settled, self.hold);
+        match self.workers < self.limits.waiting {
+            true => self.enter(State::Climb, SHORTEST),
+            false => self.enter(State::Settled, self.hold),
         }
     }
 
@@ -353,10 +296,7 @@ impl Governor {
                 self.before = Some(before);
                 self.settle(Duration::ZERO);
             }
-            _ if measured.waits_for_requests || self.workers > measured.most => {
-                self.start_trial(Round::Climb, measured);
-            }
-            _ => self.start_trial(Round::First, measured),
+            _ => self.start_trial(measured),
         }
     }
 
@@ -366,7 +306,7 @@ impl Governor {
         self.due = self.began + time;
     }
 
-    fn start_trial(&mut self, round: Round, measured: Measured) {
+    fn start_trial(&mut self, measured: Measured) {
         let base = Base {
             workers: self.workers,
             throughput: measured.throughput,
@@ -384,12 +324,7 @@ impl Governor {
             Direction::Fewer => base.workers.div_ceil(2),
         };
         let time = (measured.lasted / TRIES).clamp(SHORTEST, LONGEST);
-        let trial = State::Trial {
-            round,
-            base,
-            needed,
-        };
-        self.enter(trial, time);
+        self.enter(State::Trial { base, needed }, time);
     }
 
     /// Returns how many times as fast the next trial must be.
@@ -397,48 +332,29 @@ impl Governor {
         match self.direction {
             // Waiting workers cost nothing, and times of a disk vary too much to show a small gain soon.
             Direction::More if measured.reads_disk && measured.waits_for_requests => AS_FAST,
-            Direction::More => MORE,
             Direction::Fewer if self.workers > measured.most => AS_FAST,
-            Direction::Fewer => FEWER,
+            Direction::More | Direction::Fewer => FASTER,
         }
     }
 
     /// Ends a trial.
-    fn judge(&mut self, round: Round, base: Base, needed: f64, measured: Measured) {
+    fn judge(&mut self, base: Base, needed: f64, measured: Measured) {
+        if measured.throughput < needed * base.throughput {
+            return self.go_back(base, measured.lasted);
+        }
+        self.hold = HOLD_RANGE[0];
+        self.before = Some(base);
         let is_more = self.workers > base.workers;
-        // If the new workers have no tasks yet, the result is that of the old ones.
-        let is_known = measured.is_accounted || !is_more;
-        let pays = is_known && measured.throughput >= needed * base.throughput;
-        match (round, pays) {
-            (Round::First, true) => {
-                self.workers = base.workers;
-                self.enter(State::Recheck, measured.lasted.min(LONGEST));
-            }
-            (Round::Climb | Round::Second, true) => {
-                self.hold = HOLD_RANGE[0];
-                self.before = Some(base);
-                let goes_on = match is_more {
-                    true => self.may_climb(measured),
-                    false => self.workers > measured.most,
-                };
-                let pauses = is_more && self.gains_little(measured, base);
-                match round {
-                    Round::Climb if goes_on && pauses => {
-                        self.settle(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
-                    }
-                    Round::Climb if goes_on => self.start_trial(Round::Climb, measured),
-                    // Still more may be faster, so the new number is measured only briefly.
-                    Round::Second if is_more && self.workers < measured.most => {
-                        self.enter(State::Settled, SHORTEST);
-                    }
-                    _ => self.settle(Duration::ZERO),
-                }
-            }
-            (Round::Climb, false) => {
-                self.hold = HOLD_RANGE[0];
-                self.go_back(base, measured.lasted);
-            }
-            (Round::First | Round::Second, false) => self.go_back(base, measured.lasted),
+        let goes_on = match is_more {
+            true => self.may_climb(measured),
+            false => self.workers > measured.most,
+        };
+        if !goes_on {
+            self.settle(Duration::ZERO);
+        } else if is_more && self.gains_little(measured, base) {
+            self.settle(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
+        } else {
+            self.start_trial(measured);
         }
     }
 
@@ -501,7 +417,7 @@ const LONGEST: Duration = Duration::from_millis(40);
 /// parts 0.75. Cells: copy-10-1gb, btrfs-remove-data.
 const PARTS: u32 = 6;
 
-/// The same while climbing, if entries are slow; and if more workers are [clearly slower](LOST).
+/// The same if entries are slow, while the number of workers is not settled.
 ///
 /// Model, a server, 70 ms, 1 s: 0.43; with 6 parts 0.15.
 const FEW_PARTS: u32 = 2;
@@ -511,34 +427,15 @@ const FEW_PARTS: u32 = 2;
 /// Model, a log, two workers worse, 1 s: 0.95; with 0.1 0.86, with 0.9 0.96. Cell: btrfs-remove-data.
 const ACCOUNTED: f64 = 0.6;
 
-/// More workers are kept if the throughput rises by this factor.
+/// Another number of workers is kept if the throughput rises by this factor.
 ///
 /// Model, a log, two workers worse, 1 s: 0.95; with 1.02 0.92, with 1.3 0.96. Copying 100,000
 /// empty files beside another process, 1.02 and 1.3: 0.99 and 1.00. Cell: copy-100k.
-const MORE: f64 = 1.1;
-
-/// Fewer workers are kept if the throughput rises by this factor.
-///
-/// Model, two workers worse than believed, 1 s: 0.95; with 1.2 0.91, with 1.0 0.95. Copying
-/// 100,000 empty files beside another process, 1.0 and 1.2: 0.99 and 1.04. Cell: copy-100k.
-const FEWER: f64 = 1.05;
+const FASTER: f64 = 1.1;
 
 /// Workers that are more than the cores and do not wait are halved if the throughput stays at or above
 /// this share.
 const AS_FAST: f64 = 0.98;
-
-/// A measurement of more workers ends after [`FEW_PARTS`] if their throughput is below this share of that before.
-///
-/// Model, XFS, two worse, 50 ms: 0.98; with 0.8 0.97, without this rule 0.93. A log, two workers worse, 4 s: 0.98, 0.96 and
-/// 0.95. No other figure changes. A similar cell: xfs-remove-data.
-const LOST: f64 = 0.9;
-
-/// How long the initial number runs before the governor decides whether the workers wait, unless
-/// the first entries were slow.
-///
-/// Copying 50,000 empty files from a virtual disk with a cold cache, 0.26 s: 2 ms takes 1.00 of
-/// the time, 50 ms 1.02. Cell: copy-go-cold.
-const PROBE_DELAY: Duration = Duration::from_millis(10);
 
 /// Workers may wait if they use less than this share of the processors that they could use.
 ///
