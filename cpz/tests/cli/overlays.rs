@@ -6,7 +6,7 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 use testkit::{
     or_skip,
     probe::{Layers, Overlay, gnu},
-    run::{Run, Status},
+    run::Run,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain},
 };

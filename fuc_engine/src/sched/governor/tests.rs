@@ -416,4 +416,3 @@ fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
     assert!(governor.step(Duration::from_millis(101), sample));
     assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }
-
