@@ -731,7 +731,7 @@ fn with_one_file_system_nothing_is_deleted_on_another_one() {
 }
 
 #[test]
-fn a_copy_that_is_listed_by_another_name_is_made_again() {
+fn a_copy_that_is_listed_by_another_name_is_not_lost() {
     const NUMBERINGS: [Numbering; 4] = [
         Numbering::True,
         Numbering::Lasting,
@@ -765,6 +765,35 @@ fn a_copy_that_is_listed_by_another_name_is_made_again() {
                 let count = fs::read_dir(&stored_at).unwrap().count();
                 assert_eq!(count, 2, "{names:?} {numbering:?}");
             }
+        }
+    }
+}
+
+#[test]
+fn what_the_dest_stores_under_another_name_is_kept() {
+    for (names, source, stored) in [
+        (Names::LowerCase, "Data", "data"),
+        (Names::Trimmed, "data.", "data"),
+        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
+    ] {
+        let scratch = built(|tree| {
+            tree.file(format!("s/{source}"), "content")
+                .file(format!("s/sub/{source}/f"), "");
+        });
+        let place = or_skip!(FuseMount::with(Habits {
+            names,
+            ..Habits::default()
+        }));
+        let dest = place.path().join("d").display().to_string();
+        succeeds(&scratch, &["-aT", "s", &dest]);
+        fs::write(place.path().join("d/gone"), "").unwrap();
+        for said in [format!("removed '{dest}/gone'\n"), String::new()] {
+            let outcome = copy(&scratch, &["-aT", "--resume", "--delete", "-v", "s", &dest]);
+            assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+            assert_eq!(outcome.stdout_text(), said, "{names:?}");
+            let stored_at = place.stored().join("d");
+            assert_eq!(fs::read(stored_at.join(stored)).unwrap(), b"content");
+            assert!(stored_at.join("sub").join(stored).join("f").exists());
         }
     }
 }

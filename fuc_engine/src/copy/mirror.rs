@@ -242,7 +242,7 @@ impl Mirror<'_, '_> {
     fn delete(&self) -> Result<(), Error> {
         let listed = self.begin_listing(Side::Dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-        let mut names = SourceNames::default();
+        let (mut names, mut other_forms) = (SourceNames::default(), None);
         let mut broken_off = Ok(());
         let mut next = || -> Result<Option<Vec<Extraneous>>, Error> {
             let filled = buffer.fill(listed.as_fd());
@@ -250,7 +250,9 @@ impl Mirror<'_, '_> {
             if !is_filled || self.ctx.report.must_stop() {
                 return Ok(None);
             }
-            self.extraneous(buffer.entries(), &mut names).map(Some)
+            let listed = buffer.entries();
+            self.extraneous(listed, &mut names, &mut other_forms)
+                .map(Some)
         };
         let extraneous = iter::from_fn(|| {
             next().unwrap_or_else(|error| {

@@ -228,7 +228,7 @@ fn check_access_by(
 }
 
 /// A point in time: seconds since 1970, and nanoseconds of the next second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileTime {
     pub(crate) seconds: i64,
     /// Less than 1,000,000,000.

@@ -2,6 +2,10 @@
 //!
 //! Names are compared with the listing of the source, byte by byte. A source that ignores case, or has names that it does
 //! not list, would find other names, too.
+//!
+//! A dest may store a name in another form than it was given: in lower case, or decomposed. It finds the file by both, but
+//! lists only the form that it has stored. So on filesystems that are not native, a file stays if a name of the source leads to
+//! it that the dest does not list.
 
 use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
@@ -13,14 +17,15 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{BUFFER_BYTES, Mirror, directory_hash};
-use crate::copy::facts::Symlinks;
-use crate::copy::options::LinkKind;
+use crate::copy::collisions::is_node_native;
+use crate::copy::facts::{FileId, FileTime, Symlinks};
+use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Error, Operation};
 use crate::filter::{Above, Candidate, Verdict};
-use crate::hashing::Seeded;
+use crate::hashing::{HashMap, HashSet, Seeded};
 use crate::node::Side;
 use crate::sync::lock;
-use crate::sys::{self, At, Entries, Listed, Listing, Storage};
+use crate::sys::{self, At, Entries, Listed, Listing, Stat, Storage};
 use crate::walk;
 
 /// The time that a program may take to put a file into the place of another one.
@@ -60,31 +65,98 @@ impl SourceNames {
     }
 }
 
+/// The names of a source that its dest finds but does not list, by the files to which they lead.
+pub(super) type OtherForms = HashMap<Found, CString>;
+
+/// A file in a dest: its number, its size, and the time of its last change. Some filesystems give several files one number.
+type Found = (FileId, i64, FileTime);
+
+fn found(dest: &Stat) -> Found {
+    (FileId::of(dest), dest.st_size, sys::changed(dest))
+}
+
 impl Mirror<'_, '_> {
     /// Returns the extraneous names among those that the dest lists. Notes the directories that stay.
     pub(super) fn extraneous(
         &self,
         listed: Entries<'_>,
         names: &mut SourceNames,
+        other_forms: &mut Option<OtherForms>,
     ) -> Result<Vec<Extraneous>, Error> {
         let mut extraneous = Vec::new();
         for entry in listed {
             let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
             let entry = Listed::new(entry.name, kind);
-            let is_in_source = self.is_in_source(entry, names)?;
-            if is_in_source && kind == FileType::Directory {
-                lock(&self.ctx.deletions.listed).insert(directory_hash(self.node, entry.name));
-            }
-            let is_deleted = match is_in_source {
-                true => self.deletion.excluded && !self.is_taken(entry),
-                false => self.deletion.excluded || self.is_taken(entry),
+            let source_name = match self.is_in_source(entry, names)? {
+                true => Some(entry.name.to_owned()),
+                false => self.source_name(entry.name, other_forms)?,
             };
+            let is_deleted = match &source_name {
+                Some(name) => self.deletion.excluded && !self.is_taken(Listed::new(name, kind)),
+                None => self.deletion.excluded || self.is_taken(entry),
+            };
+            if let Some(name) = source_name.filter(|_| kind == FileType::Directory) {
+                lock(&self.ctx.deletions.listed).insert(directory_hash(self.node, &name));
+            }
             if is_deleted {
                 let name = entry.name.to_owned();
                 extraneous.push(Extraneous { name, kind });
             }
         }
         Ok(extraneous)
+    }
+
+    /// Returns the name of the source that the dest has stored as `stored`, a name that the source does not list.
+    fn source_name(
+        &self,
+        stored: &CStr,
+        other_forms: &mut Option<OtherForms>,
+    ) -> Result<Option<CString>, Error> {
+        if is_node_native(self.ctx, self.node, self.dest) {
+            return Ok(None);
+        }
+        let known = match other_forms {
+            Some(known) => known,
+            None => other_forms.insert(self.find_other_forms()?),
+        };
+        let dest = sys::stat(self.dest, stored, Symlinks::NoFollow);
+        // Of two names that are stored as one, only one is copied to it.
+        Ok(dest.ok().and_then(|dest| known.remove(&found(&dest))))
+    }
+
+    /// Finds the names of the source that the dest finds, with the type of their copies, but does not list.
+    #[cold]
+    fn find_other_forms(&self) -> Result<OtherForms, Error> {
+        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+        let listed = self.begin_listing(Side::Dest)?;
+        let mut stored = HashSet::default();
+        let hash = |name: &CStr| SourceNames::hash(name, FileType::Unknown);
+        while buffer
+            .fill(listed.as_fd())
+            .map_err(|errno| self.unlisted(Side::Dest, errno))?
+        {
+            stored.extend(buffer.entries().map(|entry| hash(entry.name)));
+        }
+        let listed = self.begin_listing(Side::Source)?;
+        let mut other_forms = OtherForms::default();
+        while buffer
+            .fill(listed.as_fd())
+            .map_err(|errno| self.unlisted(Side::Source, errno))?
+        {
+            for entry in buffer.entries() {
+                if stored.contains(&hash(entry.name)) {
+                    continue;
+                }
+                let kind = walk::kind_of(self.source, entry, Symlinks::NoFollow);
+                match sys::stat(self.dest, entry.name, Symlinks::NoFollow) {
+                    Ok(dest) if sys::file_type(&dest) == self.copied_as(kind) => {
+                        other_forms.insert(found(&dest), entry.name.to_owned());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(other_forms)
     }
 
     /// Returns `true` if the source lists a name of the dest, and its copy is of the same type. Looks a second time before it
@@ -157,11 +229,19 @@ impl Mirror<'_, '_> {
             stat.map(|stat| sys::file_type(&stat))
         };
         match (kind(self.source), kind(self.dest)) {
+            // The dest keeps its name until the new file is complete.
+            (Ok(source), Ok(dest)) if self.is_replaced_later([source, dest]) => Ok(true),
             (Ok(source), Ok(dest)) => Ok(self.copied_as(source) == dest),
             (Err(errno), _) if errno != Errno::NOENT => Err(self.unseen(dest.name, errno)),
             // One of them was removed, or the copy reports why the dest cannot be looked at.
             _ => Ok(true),
         }
+    }
+
+    /// Returns `true` if a copy replaces a dest of another type by a rename, whatever their times are.
+    fn is_replaced_later(&self, kinds: [FileType; 2]) -> bool {
+        let rules = &self.ctx.policy.options.rules;
+        rules.atomic && rules.replace != Replace::Older && !kinds.contains(&FileType::Directory)
     }
 
     fn unseen(&self, source: &CStr, errno: Errno) -> Error {

@@ -1,8 +1,6 @@
 //! Mirrors that several engines make together: each engine deletes in the directories that it has entered.
 
-use std::path::Path;
-
-use fuc_engine::{CopyOp, Deletion, Dereference};
+use fuc_engine::{CopyOp, Deletion};
 use proptest::prelude::*;
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Tree, wide};
@@ -43,10 +41,6 @@ fn build(twins: &Twins) {
     }
 }
 
-fn is_there(dest: &Path, name: &str) -> bool {
-    dest.join(name).exists()
-}
-
 #[test]
 fn a_directory_that_is_shared_is_a_mirror_in_the_end() {
     let twins = Twins::new();
@@ -59,23 +53,4 @@ fn a_directory_that_is_shared_is_a_mirror_in_the_end() {
         summaries.iter().map(|summary| summary.deleted).sum::<u64>(),
         3
     );
-}
-
-#[test]
-fn an_entry_that_fails_at_any_engine_protects_its_directory() {
-    let mut failed_elsewhere = false;
-    for _ in 0..10 {
-        let twins = Twins::new();
-        // A tmpfs lists the oldest entry last, when another engine has half of the listing.
-        Tree::at(twins.source()).symlink("wide/link", "missing");
-        build(&twins);
-        let hub = Hub::new(3, || {});
-        let copy = mirror(CopyOp::new()).with(|copy| copy.dereference = Dereference::Always);
-        let summaries = twins.assert_alike(&hub, &copy.threads(2), plain());
-        failed_elsewhere |= summaries[1..].iter().any(|summary| summary.failures > 0);
-        for dest in twins.dests() {
-            assert!(is_there(&dest, "wide/old") && !is_there(&dest, "other"));
-        }
-    }
-    assert!(failed_elsewhere);
 }
