@@ -120,7 +120,7 @@ impl Mirror<'_, '_> {
             None => other_forms.insert(self.find_other_forms()?),
         };
         let dest = sys::stat(self.dest, stored, Symlinks::NoFollow);
-        // Of two names that are stored as one, only one is copied to it.
+        // The dest may store two names of the source as one. Only one of them is copied to it.
         Ok(dest.ok().and_then(|dest| known.remove(&found(&dest))))
     }
 
