@@ -314,12 +314,6 @@
 // | `execution` | the public type `Execution`, which chooses a dry run |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
 
-// Without a feature, its parts of the engine are compiled, but nothing leads to them.
-#![cfg_attr(
-    not(all(feature = "distribute", feature = "private-tables")),
-    allow(dead_code, unreachable_pub)
-)]
-
 #[cfg(not(target_os = "linux"))]
 compile_error!("fuc_engine needs Linux: it makes system calls that other systems do not have");
 
@@ -337,6 +331,7 @@ cfg_if! {
         #[cfg(feature = "distribute")]
         pub mod distribute;
         #[cfg(not(feature = "distribute"))]
+        #[expect(dead_code, unreachable_pub, reason = "no engine sends messages without the feature")]
         mod distribute;
         mod error;
         mod execution;

@@ -76,6 +76,9 @@ pub(crate) use process::*;
 pub(crate) use processor::StarterProcessor;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::*;
+#[cfg(feature = "private-tables")]
 pub use table::PrivateTables;
+#[cfg(not(feature = "private-tables"))]
+pub(crate) use table::PrivateTables;
 pub(crate) use table::{InheritedTable, TableUse, close_orphans, end_run};
 pub(crate) use xattr::{matches_pattern, read_xattr_conf};

@@ -249,14 +249,21 @@ pub(crate) fn end_run() {
     OWNERS.with_borrow_mut(Vec::clear);
 }
 
+/// Nobody can give the permission.
+#[cfg(not(feature = "private-tables"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PrivateTables {}
+
 /// The permission to give threads private descriptor tables.
 ///
 /// In a process, all threads share one table of descriptors, and each `open` and `close` takes its lock. With private
 /// tables, threads do not wait for each other there. A started thread then has a table without the descriptors above 2
 /// that others have opened.
+#[cfg(feature = "private-tables")]
 #[derive(Clone, Copy, Debug)]
 pub struct PrivateTables(());
 
+#[cfg(feature = "private-tables")]
 impl PrivateTables {
     /// Gives the permission.
     ///
