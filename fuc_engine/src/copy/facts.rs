@@ -34,9 +34,7 @@ impl Facts {
         Self {
             id: FileId::of(stat),
             kind: sys::file_type(stat),
-            // The type of the field depends on the architecture.
-            #[allow(clippy::unnecessary_cast)]
-            links: stat.st_nlink as u64,
+            links: sys::links(stat),
             bytes: stat.st_size as u64,
             modified: sys::modified(stat),
             number: stat.st_rdev,

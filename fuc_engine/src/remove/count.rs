@@ -56,9 +56,7 @@ impl Content {
         let data = (stat.st_size as u64).min(stat.st_blocks as u64 * 512);
         match (self, sys::file_type(stat)) {
             (Self::OfNames, FileType::RegularFile) => data,
-            // The type of the field depends on the architecture.
-            #[allow(clippy::unnecessary_cast)]
-            (Self::OfInodes, FileType::RegularFile) => data / (stat.st_nlink as u64).max(1),
+            (Self::OfInodes, FileType::RegularFile) => data / sys::links(stat).max(1),
             _ => 0,
         }
     }

@@ -273,6 +273,14 @@ impl FileTime {
     }
 }
 
+/// Returns the number of hard links.
+pub(crate) fn links(stat: &Stat) -> u64 {
+    // The type of the field depends on the architecture.
+    #[allow(clippy::unnecessary_cast)]
+    let links = stat.st_nlink as u64;
+    links
+}
+
 /// Returns the time of the content's last modification.
 pub(crate) fn modified(stat: &Stat) -> FileTime {
     times(stat)[1]

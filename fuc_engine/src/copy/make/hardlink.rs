@@ -97,13 +97,10 @@ struct Traits {
 impl Traits {
     fn of(source: &Stat) -> Self {
         let [_, _, changed] = sys::times(source);
-        // The type of the field depends on the architecture.
-        #[allow(clippy::unnecessary_cast)]
-        let links = source.st_nlink as u64;
         Self {
             fingerprint: Fingerprint::of(source),
             change: Seeded::default().hash_one((changed.seconds, changed.nanoseconds)) as u32,
-            links,
+            links: sys::links(source),
         }
     }
 

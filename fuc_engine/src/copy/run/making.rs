@@ -105,9 +105,7 @@ impl EntryCopy<'_, '_, '_, '_> {
 
     /// Looks the source up among those that have several names.
     fn claim(&self, source: &Stat) -> Claim {
-        // The type of the field depends on the architecture.
-        #[allow(clippy::unnecessary_cast)]
-        let other_names = || (source.st_nlink as u64).saturating_sub(1);
+        let other_names = || sys::links(source).saturating_sub(1);
         let other_names = self.run.meets_names_once.then(other_names);
         let Self { run, entry, .. } = *self;
         let claim = run
