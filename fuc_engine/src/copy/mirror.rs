@@ -37,7 +37,7 @@ use crate::observer::{Counts, Event, Observer};
 use crate::paths;
 use crate::remove::RemoveOp;
 use crate::sync::lock;
-use crate::sys::{self, At, Fd, Identity, Listing, Mount};
+use crate::sys::{self, At, Fd, Identity, Listing, Mount, Storage};
 
 use names::{Extraneous, SourceNames};
 
@@ -262,7 +262,11 @@ impl Mirror<'_, '_> {
         });
         let mut extraneous = extraneous.flatten().peekable();
         if extraneous.peek().is_some() {
-            self.remove(extraneous);
+            match Storage::of(self.dest) {
+                Storage::Native => self.remove(extraneous),
+                // The listing may skip names while others are removed.
+                _ => self.remove(extraneous.collect::<Vec<_>>().into_iter()),
+            }
         }
         broken_off
     }

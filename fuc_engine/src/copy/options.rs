@@ -241,7 +241,8 @@ impl CopyOp<'_> {
 /// or whose entries cannot be looked at. No filesystem that is mounted below the dest is entered, and with
 /// [`one_file_system`](CopyOp::one_file_system) nothing is deleted on another filesystem than that of the dest.
 ///
-/// A directory takes 8 bytes for each name of the source while its dest is looked through.
+/// A directory takes 8 bytes for each name of the source while its dest is looked through. Unless a native filesystem holds
+/// the dest, it also takes the names that are removed.
 ///
 /// The run is [refused](crate::Refusal::CannotMirror) if several sources go to one directory, if
 /// [backups](DestRules::backup) are made, or if links to directories are followed, in the sources

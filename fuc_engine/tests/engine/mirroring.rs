@@ -9,6 +9,7 @@ use fuc_engine::{
     Backup, Cancel, CopyOp, Deletion, Dereference, Error, Event, Observer, Refusal, Summary,
 };
 use testkit::or_skip;
+use testkit::probe::{FuseMount, Habits};
 use testkit::tree::{Scratch, Tree, wide};
 
 use crate::kit::{Failure, can_exchange, copy_with, exactly, exchange, threads};
@@ -170,6 +171,26 @@ fn an_entry_that_another_process_removes_is_no_failure() {
     };
     let (summary, failures) = mirrored(scratch.path(), &mirror(), is_removed, remove);
     assert!(failures.is_empty() && summary.deleted == 1, "{failures:?}");
+}
+
+#[test]
+fn a_mirror_on_a_filesystem_that_skips_entries_has_no_more_names_than_its_source() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        skipping_lists: true,
+        ..Habits::default()
+    }));
+    let source = Scratch::new();
+    Tree::at(source.path()).file("a", "");
+    let dest = mount.stored().join("d");
+    fs::create_dir(&dest).unwrap();
+    for number in 0..20_000 {
+        fs::write(dest.join(format!("old-{number}")), "").unwrap();
+    }
+    let failures = Mutex::new(Vec::new());
+    let operands = [source.path().to_path_buf()];
+    let summary = mirror().run(operands, &exactly(mount.path().join("d")), &failures);
+    assert_eq!((summary.deleted, summary.failures), (20_000, 0));
+    assert_eq!(fs::read_dir(&dest).unwrap().count(), 1);
 }
 
 #[test]
