@@ -79,7 +79,7 @@ pub(super) struct Context<'a> {
     pub(super) report: Report<'a>,
     pub(super) failures: Failures,
     pub(super) descriptors: Descriptors<CopyDir>,
-    /// A filesystem of the dests has no files without a name, as far as is known.
+    /// A complete dest without a name could not be given one, so the next ones are written under their names.
     pub(super) lacks_unnamed_files: AtomicBool,
     pub(super) writers: Writers,
     /// The rules by which the filesystems of dests store times, as far as probes have shown them, by device numbers.

@@ -250,11 +250,10 @@ impl ClosedDest<'_> {
 #[cold]
 fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     let ctx = entry.ctx;
-    // Relaxed: the flag only saves calls that would fail, and publishes nothing.
-    let lacks_unnamed_files = &ctx.lacks_unnamed_files;
     let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
     if !names_file
-        || lacks_unnamed_files.load(Ordering::Relaxed)
+        // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
+        || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
         || may_be_occupied(entry)
         || !collisions::is_native(entry)
     {
@@ -262,14 +261,8 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     }
     let directory = paths::directory_of(entry.dest_name);
     let mode = ctx.policy.creation_mode(source.st_mode);
-    let created = ctx
-        .descriptors
-        .making_room(|| sys::create_unnamed(entry.dest_dir, &directory, mode));
-    // Linux before 3.11 ignores the flag, and takes this for an attempt to write to the directory.
-    if let Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOSYS) = created {
-        lacks_unnamed_files.store(true, Ordering::Relaxed);
-    }
-    created.ok()
+    let create = || sys::create_unnamed(entry.dest_dir, &directory, mode);
+    ctx.descriptors.making_room(create).ok()
 }
 
 /// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
