@@ -6,6 +6,8 @@ use std::sync::Mutex;
 
 use fuc_engine::{CopyOp, Dest, Error, Observer, Operation, Refusal};
 use rustix::io::Errno;
+use testkit::or_skip;
+use testkit::probe::{FuseMount, Habits};
 use testkit::snapshot::{Kind, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
@@ -248,4 +250,21 @@ fn sources_merged_into_one_dest_take_effect_in_order() {
         assert_eq!(told, Told::complete(42, 240));
         assert_same_tree(&sources[1], &dest, plain());
     }
+}
+
+#[test]
+fn a_fifo_that_cannot_replace_a_file_says_why() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        mknod: Some(Errno::PERM),
+        ..Habits::default()
+    }));
+    let scratch = Scratch::new();
+    Tree::at(&scratch).fifo("pipe");
+    Tree::at(mount.stored()).file("f", "content");
+    let dest = mount.path().join("f");
+    let atomic = CopyOp::new().with(|copy| copy.rules.atomic = true);
+    let failure = Failure::failed(Operation::CreateFifo, &dest, Errno::PERM);
+    let told = copy_with(atomic, [scratch.path().join("pipe")], &exactly(&dest));
+    assert_eq!(told, Told::complete(0, 0).with([failure]));
+    assert_eq!(fs::read(&dest).unwrap(), b"content");
 }

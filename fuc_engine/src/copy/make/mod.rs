@@ -246,7 +246,11 @@ fn create_special(entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> 
     let create = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
     let created = match create_or_replace(entry, Making::Special, None, create)? {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
-        Err(errno) if kind == FileType::Fifo && errno != Errno::EXIST => {
+        Err(errno)
+            if kind == FileType::Fifo
+                && errno != Errno::EXIST
+                && !matches!(entry.dest_state, DestState::Replaced) =>
+        {
             let again = || create(entry.dest_name);
             let created = entry.ctx.changes.create(entry.spot(), again);
             created.map(|()| Created::Yes)
