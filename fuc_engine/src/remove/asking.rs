@@ -103,7 +103,7 @@ pub(super) fn ask_about_emptied(
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> bool {
-    if !context.asks || node.state.consent == Consent::ToRemove {
+    if node.state.consent == Consent::ToRemove {
         return true;
     }
     let prompt = prompt_to_remove(context, dir, &node.place.name, FileType::Directory);

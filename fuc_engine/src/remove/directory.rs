@@ -301,7 +301,7 @@ fn remove_unless_kept(
     if node.state.has(STAYS) {
         return Ok(false);
     }
-    if context.looks_at_entries && !asking::ask_about_emptied(context, node, dir) {
+    if context.asks && !asking::ask_about_emptied(context, node, dir) {
         return Ok(false);
     }
     let remover = &context.remover;
