@@ -76,7 +76,10 @@ const CP_DRY: &[Deviation] = &[
     }),
     ("SOURCE is seen as it is now", |case, real| {
         let (mut sources, dests) = case.sources_and_dests();
-        if !has_parents(case) && !has_backup(case) {
+        // A link in a source may lead to a dest.
+        let is_first_unchanged =
+            !has_parents(case) && !has_backup(case) && !case.has_entry(is_symlink);
+        if is_first_unchanged {
             // The first one is copied before all others.
             sources.drain(..1.min(sources.len()));
         }
