@@ -249,7 +249,7 @@ pub(crate) fn end_run() {
     OWNERS.with_borrow_mut(Vec::clear);
 }
 
-/// Nobody can give the permission.
+/// Without its feature, the permission cannot be made.
 #[cfg(not(feature = "private-tables"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PrivateTables {}
