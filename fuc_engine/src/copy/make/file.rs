@@ -113,10 +113,10 @@ fn open(
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
 /// or if its copy needs more than creation. Nothing was made in that case.
 #[inline(always)]
-pub(crate) fn try_copy_empty(entry: &Entry<'_>, scratch: &mut CopyScratch) -> bool {
+pub(crate) fn try_copy_empty(given: &Entry<'_>, scratch: &mut CopyScratch) -> bool {
     // No other function has the address of this copy, so its fields are not read again after each system call. Without it,
     // an empty file takes five more instructions. The guard's case `cpz-empty-files` counts them.
-    let entry = *entry;
+    let entry = *given;
     let Ok(stat) = entry.stat_source() else {
         return false;
     };
@@ -137,7 +137,7 @@ pub(crate) fn try_copy_empty(entry: &Entry<'_>, scratch: &mut CopyScratch) -> bo
     // then shows which.
     let dest = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
     let is_beside = entry.node.and_then(dest).is_some_and(is_on_filesystem);
-    if is_beside || collisions::is_native(&entry) {
+    if is_beside || collisions::is_native(given) {
         return sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok();
     }
     // As cp does it.
