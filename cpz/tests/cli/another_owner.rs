@@ -1,4 +1,4 @@
-//! Dests in a directory of another user, who exchanges what a run has just created there.
+//! Dests in a directory whose owner, another user, exchanges what a run has just created there.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -4,8 +4,8 @@
 //! constructor of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
 //! content, such as the name of a large file, are made where they are needed.
 //!
-//! A dry run decides by what is there. It remembers no change, so an operand does not see what an earlier one would have
-//! changed. A file or directory that would be new is represented by an empty file without a name. A call relative to it
+//! A dry run decides by what is there. It remembers only the names that a mirror would have deleted, so an operand does not
+//! see what an earlier one would have changed. A file or directory that would be new is represented by an empty file without a name. A call relative to it
 //! fails with `ENOTDIR`, so none can change anything, or look at something else.
 
 use std::ffi::{CStr, CString};

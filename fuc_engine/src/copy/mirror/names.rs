@@ -87,16 +87,20 @@ impl Mirror<'_, '_> {
         for entry in listed {
             let kind = walk::kind_of(self.dest, entry, Symlinks::NoFollow);
             let entry = Listed::new(entry.name, kind);
+            let other_form;
             let source_name = match self.is_in_source(entry, names)? {
-                true => Some(entry.name.to_owned()),
-                false => self.source_name(entry.name, other_forms)?,
+                true => Some(entry.name),
+                false => {
+                    other_form = self.source_name(entry.name, other_forms)?;
+                    other_form.as_deref()
+                }
             };
-            let is_deleted = match &source_name {
+            let is_deleted = match source_name {
                 Some(name) => self.deletion.excluded && !self.is_taken(Listed::new(name, kind)),
                 None => self.deletion.excluded || self.is_taken(entry),
             };
             if let Some(name) = source_name.filter(|_| kind == FileType::Directory) {
-                lock(&self.ctx.deletions.listed).insert(directory_hash(self.node, &name));
+                lock(&self.ctx.deletions.listed).insert(directory_hash(self.node, name));
             }
             if is_deleted {
                 let name = entry.name.to_owned();
