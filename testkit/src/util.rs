@@ -21,17 +21,17 @@ pub(crate) fn write_note(mut to: impl io::Write, line: &str) -> io::Result<()> {
     to.write_all(format!("{line} [{test}]\n").as_bytes())
 }
 
-/// Calls `start` again until the program it starts is not busy, or until `limit` has passed.
+/// Calls `call` again until it does not find its file busy, or until `limit` has passed.
 ///
-/// A program that a test has just written may still be open for writing in a child of another thread:
-/// one that was forked during the write and has not reached its exec yet.
+/// A file that a test has just closed may still be open in a child of another thread: one that was forked
+/// before, and has not reached its exec yet. For example, a program that was written cannot be started so long.
 pub(crate) fn unless_busy<T>(
     limit: Duration,
-    mut start: impl FnMut() -> io::Result<T>,
+    mut call: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
     let deadline = Instant::now() + limit;
     loop {
-        match start() {
+        match call() {
             Err(e)
                 if e.kind() == io::ErrorKind::ExecutableFileBusy && Instant::now() < deadline =>
             {
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_busy_program_is_tried_again() {
+    fn a_busy_file_is_tried_again() {
         let mut tries = 0;
         let outcome = unless_busy(TIME_LIMIT, || {
             tries += 1;
