@@ -7,7 +7,7 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::{self, Advice, FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::interrupted::retry_on_intr;
+use super::calls::retry_on_intr;
 
 pub(crate) fn set_size(file: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> {
     retry_on_intr(|| fs::ftruncate(file, bytes))
@@ -87,7 +87,7 @@ pub(crate) fn write_back(file: BorrowedFd<'_>, extent: WriteBack) -> Result<(), 
         WriteBack::UpToLast => libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE,
         WriteBack::All => WAIT_FOR_ALL,
     };
-    match super::raw::sync_file_range(file, flags) {
+    match super::calls::sync_file_range(file, flags) {
         Err(errno @ (Errno::IO | Errno::NOSPC | Errno::DQUOT)) => Err(errno),
         _ => Ok(()),
     }
@@ -117,7 +117,7 @@ pub(crate) fn check_content(file: BorrowedFd<'_>, errno: Errno) -> Result<(), Er
     if is_about_call {
         return Ok(());
     }
-    match super::raw::sync_file_range(file, WAIT_FOR_ALL) {
+    match super::calls::sync_file_range(file, WAIT_FOR_ALL) {
         // It is not a regular file, or a sandbox does not know the call.
         Err(Errno::SPIPE | Errno::NOSYS) => Ok(()),
         // A server may have answered any error to the write.

@@ -4,11 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 
-use super::at::Symlinks;
+use super::calls::Symlinks;
 use super::filesystem::Filesystem;
-use super::identity::Identity;
 use super::open::open_directory;
-use super::stat::stat_directory;
+use super::stat::{Identity, stat_directory};
 
 /// `struct xfs_fsop_geom_v1` of `xfs/xfs_fs.h`.
 #[repr(C)]

@@ -11,9 +11,8 @@ use linux_raw_sys::general::linux_dirent64;
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
+use super::calls::{getdents64, retry_on_intr};
 use super::data::seek;
-use super::interrupted::retry_on_intr;
-use super::raw::getdents64;
 
 // The offsets within the record of one entry.
 const RECLEN: usize = offset_of!(linux_dirent64, d_reclen);

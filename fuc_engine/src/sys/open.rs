@@ -6,11 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, IntoRawFd};
 use rustix::fs::{self, CWD, FileType, MemfdFlags, Mode, OFlags, fstat, memfd_create, openat};
 use rustix::io::Errno;
 
-use super::at::{At, Symlinks};
+use super::calls::{At, Symlinks, path_of_open, retry_on_intr};
 use super::fd::Fd;
 use super::filesystem::Storage;
-use super::interrupted::retry_on_intr;
-use super::proc::path_of_open;
 use super::stat::stat_directory;
 
 /// Says for what opening may wait.

@@ -15,7 +15,7 @@ use rustix::thread::{
 };
 use rustix::time::{ClockId, clock_gettime};
 
-use super::proc::is_served;
+use super::calls::is_served;
 
 /// The resources that all threads of this process have used so far.
 #[derive(Clone, Copy, Debug, Default)]

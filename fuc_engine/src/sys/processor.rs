@@ -9,8 +9,8 @@
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
+use super::calls::processor;
 use super::process::has_seccomp;
-use super::raw::processor;
 
 /// The processor of a thread that starts another one.
 #[derive(Clone, Copy, Debug)]

@@ -15,10 +15,8 @@ use std::sync::atomic::Ordering::{self, AcqRel, Acquire, Relaxed, Release};
 
 use rustix::io::Errno;
 
-use super::fd::Fd;
-use super::identity::Identity;
-use super::stat::stat_directory;
-use super::table::TableId;
+use super::fd::{Fd, TableId};
+use super::stat::{Identity, stat_directory};
 use crate::sync::{self, AtomicU64};
 
 /// No inode has this number on a filesystem in use.

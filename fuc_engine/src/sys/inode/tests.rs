@@ -1,7 +1,5 @@
 use super::*;
-use crate::sys::at::At;
-use crate::sys::open_path;
-use crate::sys::xattr::Xattr;
+use crate::sys::{ACCESS_ACL, plain_acl};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use testkit::{
@@ -41,9 +39,9 @@ fn no_proc() -> Result<CString, Errno> {
 }
 
 fn takes_a_mode_by_the_descriptor_or_through_proc(fd: BorrowedFd<'_>) {
-    set_mode(fd, 0o2710).unwrap();
+    set_mode_of_path_only(fd, 0o2710).unwrap();
     assert_eq!(mode(fd), 0o2710);
-    apply(fd, SetMode(0o1701)).unwrap();
+    apply_to_path_only(fd, SetMode(0o1701)).unwrap();
     assert_eq!(mode(fd), 0o1701);
 }
 
@@ -128,12 +126,15 @@ impl InodeOp for Refused {
 fn an_error_through_proc_is_about_the_inode_unless_a_sandbox_may_refuse_the_path() {
     with_fifo(|fd| {
         for errno in [Errno::NOENT, Errno::ACCESS] {
-            assert_eq!(apply(fd, Refused(errno)), Err(errno.into()));
+            assert_eq!(apply_to_path_only(fd, Refused(errno)), Err(errno.into()));
         }
     });
     with_directory(|fd| {
-        assert_eq!(apply(fd, Refused(Errno::NOENT)), Err(Errno::NOENT.into()));
-        assert_eq!(apply(fd, Refused(Errno::ACCESS)), Ok(()));
+        assert_eq!(
+            apply_to_path_only(fd, Refused(Errno::NOENT)),
+            Err(Errno::NOENT.into())
+        );
+        assert_eq!(apply_to_path_only(fd, Refused(Errno::ACCESS)), Ok(()));
     });
 }
 
@@ -146,7 +147,7 @@ fn a_call_that_a_sandbox_refuses_is_missing() {
     /// A number that no kernel has given to a call.
     const UNKNOWN: i32 = 100_000;
     let missing = AtomicBool::new(false);
-    let refused = unless_missing(&missing, || raw::has_call(UNKNOWN.into()), denied);
+    let refused = unless_missing(&missing, || calls::has_call(UNKNOWN.into()), denied);
     assert_eq!(refused, Err(Errno::NOSYS));
     assert!(missing.into_inner());
 }
@@ -157,7 +158,42 @@ fn a_call_that_is_refused_for_this_inode_is_not_missing() {
         skip!("fchmodat2 may be missing");
     }
     let missing = AtomicBool::new(false);
-    let refused = unless_missing(&missing, raw::has_fchmodat2, denied);
+    let refused = unless_missing(&missing, calls::has_fchmodat2, denied);
     assert_eq!(refused, Err(Errno::PERM));
     assert!(!missing.into_inner());
+}
+
+#[test]
+fn a_plain_acl_is_the_mode() {
+    let file = tempfile::tempfile().unwrap();
+    let inode = Inode::Opened(file.as_fd());
+    match inode.set_xattr(ACCESS_ACL, &plain_acl(0o751)) {
+        Err(InodeError::Failed(Errno::OPNOTSUPP)) => testkit::skip!("no ACLs here"),
+        set => {
+            set.unwrap();
+            assert_eq!(fs::fstat(&file).unwrap().st_mode & 0o7777, 0o751);
+        }
+    }
+}
+
+#[test]
+fn patterns_match_as_by_fnmatch() {
+    for (pattern, name, matching) in [
+        (c"a.*", c"a.", true),
+        (c"a.*.z", c"a.b.c.z", true),
+        (c"a.*.z", c"a.z", false),
+        (c"?", c"", false),
+        (c"a?c", c"abc", true),
+        (c"[a-c]x", c"bx", true),
+        (c"[!a-c]x", c"bx", false),
+        (c"[]]", c"]", true),
+        (c"[a-]", c"-", true),
+        (c"[x", c"[x", true),
+        (c"\\*", c"*", true),
+        (c"\\*", c"a", false),
+        (c"abc", c"ab", false),
+    ] {
+        let found = matches_pattern(pattern, name);
+        assert_eq!(found, matching, "{pattern:?} {name:?}");
+    }
 }

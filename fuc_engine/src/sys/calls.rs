@@ -1,12 +1,85 @@
-//! System calls, most of them by their numbers: those that rustix lacks, or has only in a form that does not fit.
+//! What calls are made of: a name in a directory, a path through `/proc`, another attempt after a signal, and the numbers of
+//! those that rustix lacks, or has only in a form that does not fit.
+//!
+//! In a `chroot`, another user may own the directory `/proc`, and lead a path through it anywhere. So it is used only if the
+//! kernel serves it.
 
-use std::ffi::{c_int, c_long, c_uint};
+use std::ffi::{CStr, CString, c_int, c_long, c_uint};
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::sync::OnceLock;
 
 use libc::syscall;
-use linux_raw_sys::general::__NR_fchmodat2;
-use rustix::fs::AtFlags;
+use linux_raw_sys::general::{__NR_fchmodat2, PROC_SUPER_MAGIC};
+use rustix::fs::{AtFlags, OFlags, statfs};
 use rustix::io::Errno;
+
+/// Says what happens if the last component is a symbolic link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Symlinks {
+    Follow,
+    NoFollow,
+}
+
+impl Symlinks {
+    pub(super) fn open_flag(self) -> OFlags {
+        match self {
+            Self::Follow => OFlags::empty(),
+            Self::NoFollow => OFlags::NOFOLLOW,
+        }
+    }
+
+    pub(super) fn at_flag(self) -> AtFlags {
+        match self {
+            Self::Follow => AtFlags::empty(),
+            Self::NoFollow => AtFlags::SYMLINK_NOFOLLOW,
+        }
+    }
+}
+
+/// A name in a directory, and whether a symbolic link there is followed.
+#[derive(Clone, Copy)]
+pub(crate) struct At<'a> {
+    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) name: &'a CStr,
+    pub(crate) symlinks: Symlinks,
+}
+
+/// Number of attempts to make a call that signals may interrupt. A broken server can answer each of them like that.
+const MOST_ATTEMPTS: u32 = 100;
+
+/// Makes a call again while a signal interrupts it, and fails with `EINTR` if that happens too often.
+#[inline]
+pub(super) fn retry_on_intr<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    // One place for the call, so that it is inlined there.
+    let mut attempts = 1;
+    loop {
+        match call() {
+            Err(Errno::INTR) if attempts < MOST_ATTEMPTS => attempts += 1,
+            done => return done,
+        }
+    }
+}
+
+/// Returns `true` if the kernel serves `/proc`.
+pub(super) fn is_served() -> bool {
+    static IS_SERVED: OnceLock<bool> = OnceLock::new();
+    *IS_SERVED.get_or_init(|| {
+        let seen = retry_on_intr(|| statfs(c"/proc/thread-self/fd"));
+        seen.is_ok_and(|seen| seen.f_type as u64 == u64::from(PROC_SUPER_MAGIC))
+    })
+}
+
+/// Returns a path that leads to an open file itself, which may be held by a path descriptor.
+///
+/// # Errors
+/// `ENOENT` if the kernel does not serve `/proc`.
+pub(super) fn path_of_open(file: BorrowedFd<'_>) -> Result<CString, Errno> {
+    if !is_served() {
+        return Err(Errno::NOENT);
+    }
+    let path = CString::new(format!("/proc/thread-self/fd/{}", file.as_raw_fd()));
+    Ok(path.expect("BUG: a NUL in a number"))
+}
 
 /// Returns `true` if the kernel has the call [`fchmodat2`], which is new in Linux 6.6, and no sandbox refuses it.
 pub(super) fn has_fchmodat2() -> bool {
