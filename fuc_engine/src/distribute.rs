@@ -120,12 +120,27 @@ use std::ops::Range;
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "distribute")]
-pub(crate) mod path;
 mod stolen;
 
 pub use stolen::Stolen;
 pub(crate) use stolen::{FileName, FileRange, Load, ParentId};
+
+/// The form of paths for `serde`, which has one only for those that are UTF-8.
+#[cfg(feature = "distribute")]
+pub(crate) mod path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(bytes: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(bytes).map(PathBuf::from)
+    }
+}
 
 /// The role of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -307,11 +307,8 @@
 // | `failures` | reports failures and warnings in the order of the operands |
 // | `observer` | the public trait `Observer`, with events, questions, counters and the summary |
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
-// | `cancel` | the public type `Cancel`, which stops runs before their end |
-// | `throttle` | the public trait `Throttle`, which limits the speed of runs |
-// | `setup` | the settings that removals and copies have in common |
+// | `setup` | what removals and copies have in common, besides their options: `Execution`, `Cancel`, `Throttle` |
 // | `distribute` | how several engines share a removal or a copy; public only with its feature |
-// | `execution` | the public type `Execution`, which chooses a dry run |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
 
 #[cfg(not(target_os = "linux"))]
@@ -325,7 +322,6 @@ macro_rules! cfg_if {
 
 cfg_if! {
     if #[cfg(target_os = "linux")] {
-        mod cancel;
         mod copy;
         mod descriptors;
         #[cfg(feature = "distribute")]
@@ -334,7 +330,6 @@ cfg_if! {
         #[expect(dead_code, unreachable_pub, reason = "no engine sends messages without the feature")]
         mod distribute;
         mod error;
-        mod execution;
         mod failures;
         mod filter;
         mod hashing;
@@ -347,20 +342,17 @@ cfg_if! {
         mod setup;
         mod sync;
         mod sys;
-        mod throttle;
         mod walk;
 
-        pub use cancel::Cancel;
         pub use copy::{
             Backup, CopyOp, Deletion, Dereference, Dest, DestRules, LinkKind, ModePolicy, Preserve, Reflink,
             Replace, Sparse, Xattrs, copy_tree,
         };
         pub use error::{Cause, Error, Operation, Refusal};
-        pub use execution::Execution;
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
         pub use observer::{Counts, Event, Observer, Question, RemovalTarget, Summary};
-        pub use throttle::Throttle;
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
+        pub use setup::{Cancel, Execution, Throttle};
         #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;
 

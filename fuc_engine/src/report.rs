@@ -6,12 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use crate::cancel::Cancel;
 use crate::error::{Error, Refusal};
 use crate::observer::{Counts, Event, Observer, Question, Summary};
-use crate::setup::Setup;
+use crate::setup::{Cancel, Setup, Throttle};
 use crate::sync::lock;
-use crate::throttle::Throttle;
 
 /// The kind under which an entry is counted in a [`Summary`], besides in its `entries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,106 @@
-//! The settings that removals and copies have in common, besides their options.
+//! What removals and copies have in common, besides their options: where paths begin, whether the run is dry, how it is
+//! cancelled and throttled. The public types are [`Execution`], [`Cancel`] and [`Throttle`].
 
 use std::fmt;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::cancel::Cancel;
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 use crate::distribute::Sharing;
 use crate::filter::Filter;
 use crate::sys::CWD;
-use crate::throttle::Throttle;
+
+/// Says whether a run changes anything.
+///
+/// A dry run makes the same decisions as a real run, asks the same questions, and reports the same
+/// events and failures, but changes nothing. It can only know what can be found out without acting. This is the whole list;
+/// the manual pages have it in the words of users.
+///
+/// - It decides by what is there. Each operand is seen as if nothing had been copied or removed before it, and what it would
+///   make is missing in a source that contains it.
+/// - A failure that the kernel reports only to the call that acts is missing: a full disk, a quota, an
+///   I/O error, a rule of one filesystem or of a security module, a protected file in a directory that may be changed, a
+///   device that only root can make, a hard link to another filesystem.
+/// - [`Event::Copied`](crate::Event::Copied) has no method, because nothing shows how content would be copied.
+/// - Attributes of copies are not set, so the failures and warnings about them are missing, and so are their effects.
+/// - Two names that the filesystem of the dests takes for one are not found to be one, nor are a source and a dest with
+///   different inode numbers.
+/// - A dest that has the time of its source as its filesystem would round it counts as changed, because only a probe shows
+///   how it rounds.
+/// - A removal takes a directory that cannot be read for one that is not empty.
+/// - The changes that other processes make until the real run are unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[non_exhaustive]
+pub enum Execution {
+    /// The run does its work.
+    #[default]
+    Real,
+    /// The run only reports what a real one would do.
+    DryRun,
+}
+
+/// A token that stops the runs that have it.
+///
+/// Clones are cheap and share their state. A run checks the token before each task, between
+/// batches of at most 32 entries, and between the pieces of a file of more than 16 MiB. It then skips
+/// the rest of its work, and its [`Summary`](crate::Summary) says so.
+///
+/// ```
+/// use fuc_engine::{Cancel, RemoveOp};
+///
+/// # fn main() -> std::io::Result<()> {
+/// # let dir = tempfile::tempdir()?;
+/// # let tree = dir.path().join("tree");
+/// # std::fs::create_dir(&tree)?;
+/// let cancel = Cancel::new();
+/// cancel.cancel();
+/// let removal = RemoveOp::new().cancelled_by(cancel);
+/// let summary = removal.run([tree.clone()], &std::sync::Mutex::new(Vec::new()));
+/// assert!(summary.cancelled && tree.exists());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Cancel(Arc<AtomicBool>);
+
+impl Cancel {
+    /// Creates a token that stops nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Stops the runs that have this token or a clone of it. It cannot be undone.
+    ///
+    /// This only stores to an atomic, so a signal handler may call it.
+    pub fn cancel(&self) {
+        // Relaxed: no other data is published with it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns `true` if [`cancel`](Self::cancel) was called.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Limits the speed of a run, for disks and servers with other users.
+pub trait Throttle: fmt::Debug + Sync {
+    /// Waits until the run may go on, after it has processed so many entries and copied so many bytes of content.
+    ///
+    /// It is called after each entry that the run finds in a directory, directories included, and for each that
+    /// another engine has given, but not for operands. So it is called twice for a directory that changes hands. Of a
+    /// large file, it is called after each piece of at most 8 MiB. Blocks that are shared with the source count, too.
+    ///
+    /// A worker does nothing else until the call returns. So in a run that may be [cancelled](crate::Cancel), it
+    /// must return soon after that.
+    fn wait(&self, entries: u64, bytes: u64);
+}
 
 /// The surroundings of a run.
 #[derive(Clone)]

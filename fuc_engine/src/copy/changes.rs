@@ -20,10 +20,10 @@ use rustix::io::Errno;
 use super::content::{ContentError, Moved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
-use crate::execution::Execution;
 use crate::hashing::{HashSet, Seeded};
 use crate::observer::CopyMethod;
 use crate::paths;
+use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Fd, Identity, SharedFd, Stat};
 

@@ -17,8 +17,7 @@
 //! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
 //! | `decide/clear` | what happens to a dest that is in the way |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
-//! | `mirror` | deletes what sources do not have, before anything is copied there |
-//! | `mirror/names` | which names of a dest its source does not have |
+//! | `mirror` | deletes what sources do not have, before anything is copied there: finds these names, and removes them |
 //! | `context` | what all stages share: options, operands, descriptors and the report |
 //! | `entry` | an entry: its names and directories, what is there, which rules apply to its dest, its paths and events; an entry that is kept for later |
 //! | `diagnose` | errors about entries, and which is reported first |
@@ -31,8 +30,7 @@
 //! | `content/sparse` | finds the holes of a source, and leaves holes in a dest |
 //! | `content/range` | copies a range of a file that several workers copy |
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
-//! | `attributes/` | sets times, owner, extended attributes and mode, in the order of cp |
-//! | `attributes/xattrs` | extended attributes, permissions and ACLs |
+//! | `attributes` | sets times, owner, extended attributes, mode and ACLs, in the order of cp |
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies; what a worker keeps from file to file |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |

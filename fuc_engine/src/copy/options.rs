@@ -8,9 +8,8 @@ use std::path::PathBuf;
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
-use crate::execution::Execution;
 use crate::remove::Content;
-use crate::setup::{Setup, setup_methods};
+use crate::setup::{Execution, Setup, setup_methods};
 use crate::sys::{CWD, PrivateTables};
 
 /// The place that copies go to.

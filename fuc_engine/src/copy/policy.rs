@@ -9,7 +9,7 @@ use super::decide::mode::{self, Origin};
 use super::decide::overwrite::DestTreatment;
 use super::facts::{Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
-use crate::execution::Execution;
+use crate::setup::Execution;
 use crate::sys::{self, Stat};
 
 pub(super) struct Policy<'a> {

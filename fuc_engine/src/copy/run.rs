@@ -50,11 +50,11 @@ use super::writers::Writers;
 use crate::descriptors::{self, Descriptors};
 use crate::distribute::Role;
 use crate::error::{Error, Operation, Refusal};
-use crate::execution::Execution;
 use crate::failures::Failures;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::paths;
 use crate::report::Report;
+use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Identity, PrivateTables, Stat};
 use crate::walk::{self, Settings, Stealing, Walker};
@@ -307,10 +307,10 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cancel::Cancel;
     use crate::copy::options::Preserve;
     use crate::filter::{Candidate, Verdict};
     use crate::observer::Event;
+    use crate::setup::Cancel;
     use crate::sys::AllocationGroups;
     use crate::walk::{Tuning, Visitor};
     use std::fs;

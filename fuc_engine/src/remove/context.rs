@@ -1,4 +1,4 @@
-//! The parts of a run that all of its steps share. This module decides nothing.
+//! The parts of a run that all of its steps share: options, operands, open directories, paths and reports.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::node::{KEPT, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
-use super::unlock;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::{Diagnostic, Failures};
@@ -19,7 +18,7 @@ use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
 use crate::report::Report;
-use crate::sys::{self, Fd, Identity, Mount, Stat, Symlinks};
+use crate::sys::{self, Fd, Identity, Inode, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
     pub(super) options: &'a RemoveOp<'a>,
@@ -107,7 +106,11 @@ impl<'a> RemoveContext<'a> {
     }
 }
 
-/// Opens directories, and [unlocks](unlock) those that prevent a call, if the options permit it.
+/// Opens directories.
+///
+/// If the options permit it, a directory is unlocked when a call has failed with EACCES, and the call is made again. What
+/// stays keeps the new permissions. Two invariants. **Nothing above an operand is changed.** A mode is only changed by a
+/// descriptor: that of a directory in flight, or of one that was opened without following a link.
 impl RemoveContext<'_> {
     /// Opens a directory.
     #[inline(always)]
@@ -133,7 +136,7 @@ impl RemoveContext<'_> {
             return None;
         }
         let held = self.open_path(name).ok()?;
-        unlock::unlock(held.as_fd()).ok()?;
+        unlock(held.as_fd()).ok()?;
         let listed = || sys::open_directory(held.as_fd(), c".", Symlinks::NoFollow);
         self.descriptors.making_room(listed).ok()
     }
@@ -169,13 +172,27 @@ impl RemoveContext<'_> {
     pub(super) fn unlock(&self, node: &RemoveNode, errno: Errno) -> bool {
         let unlock = || {
             let dir = self.descriptors.pin(node, Side::Source, self)?;
-            unlock::unlock(dir.as_fd())
+            unlock(dir.as_fd())
         };
         self.may_unlock(errno) && unlock().is_ok()
     }
 
     fn may_unlock(&self, errno: Errno) -> bool {
         self.unlocks && errno == Errno::ACCESS
+    }
+}
+
+/// All permissions of the owner.
+const ALL: u32 = 0o700;
+
+/// Gives the owner all permissions on an open directory. Fails if it belongs to another user.
+fn unlock(dir: BorrowedFd<'_>) -> Result<(), Errno> {
+    let stat = sys::stat_open(dir)?;
+    match stat.st_mode & ALL == ALL {
+        // Another worker may have unlocked it.
+        true => Ok(()),
+        false if stat.st_uid != sys::effective_user() => Err(Errno::ACCESS),
+        false => Inode::directory(dir).set_mode(stat.st_mode | ALL),
     }
 }
 

@@ -11,14 +11,12 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 
 use super::options::RemoveOp;
-use crate::cancel::Cancel;
 use crate::error::Error;
-use crate::execution::Execution;
 use crate::filter::{Candidate, EnteredDirectory, Filter, Verdict};
 use crate::hashing::HashSet;
 use crate::observer::{Counts, Observer};
 use crate::paths;
-use crate::setup::Setup;
+use crate::setup::{Cancel, Execution, Setup};
 use crate::sync::lock;
 use crate::sys::{self, FileId, Stat, Symlinks};
 

@@ -5,8 +5,7 @@ use std::num::NonZeroUsize;
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
-use crate::execution::Execution;
-use crate::setup::{Setup, setup_methods};
+use crate::setup::{Execution, Setup, setup_methods};
 
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

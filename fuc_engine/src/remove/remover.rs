@@ -12,8 +12,8 @@ use rustix::io::Errno;
 
 use super::node::{DECLINED, State};
 use super::options::RemoveOp;
-use crate::execution::Execution;
 use crate::paths;
+use crate::setup::Execution;
 use crate::sys::{self, Fd, Stat, Symlinks};
 
 /// The means to remove names.

@@ -25,10 +25,10 @@ use crate::distribute::{
     Exchange, FileName, FileRange, Finished, Given, Incoming, Load, ParentId, Role, Sharing,
     Stolen, Ticket,
 };
-use crate::execution::Execution;
 use crate::hashing::HashMap;
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
+use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Listed, Listing};
 

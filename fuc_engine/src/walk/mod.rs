@@ -28,14 +28,13 @@
 //! |---|---|
 //! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
-//! | `open_dirs` | the open directories that a visit gets |
 //! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
 //! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 
 use std::ffi::CStr;
 use std::ops::{ControlFlow, Range};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +46,9 @@ use crate::distribute::{Exchange, Finished, Given, Role, Stolen};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
-use crate::sys::{self, Fd, InheritedTable, Listed, Listing, SecondWorker, SharedFd, TableUse};
+use crate::sys::{
+    self, Fd, InheritedTable, Listed, Listing, Pinned, SecondWorker, SharedFd, TableUse,
+};
 
 use exchange::Names;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
@@ -56,14 +57,12 @@ pub(crate) use borrowing::give_back;
 pub(crate) use exchange::{OwnRange, Stealing, entrust};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
 pub(crate) use list::offer;
-pub(crate) use open_dirs::OpenDirs;
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod borrowing;
 mod exchange;
 mod filtered;
 mod list;
-mod open_dirs;
 mod tuning;
 
 /// A removal or a copy, as the walk sees it.
@@ -225,6 +224,39 @@ pub(crate) enum Visit {
     /// The entry takes long, and a task for it was queued. It runs before the rest of the listing, which
     /// other workers can have in the meantime.
     QueuedSlow,
+}
+
+/// The open directories of one node: those that a removal or a copy needs.
+pub(crate) struct OpenDirs<'n> {
+    source: Pinned<'n>,
+    /// `None` unless the walk is a copy.
+    dest: Option<Pinned<'n>>,
+}
+
+impl<'n> OpenDirs<'n> {
+    /// Opens the directories of `node`, for its entries to be visited.
+    #[inline]
+    pub(crate) fn open<V: Visitor>(visitor: &V, node: &'n NodeOf<V>) -> Result<Self, Errno> {
+        let pin = |side| visitor.descriptors().pin(node, side, visitor.roots());
+        Ok(Self {
+            source: pin(Side::Source)?,
+            dest: match V::Dir::SIDES.contains(&Side::Dest) {
+                true => Some(pin(Side::Dest)?),
+                false => None,
+            },
+        })
+    }
+
+    /// Returns the directory to list.
+    pub(crate) fn source(&self) -> BorrowedFd<'_> {
+        self.source.as_fd()
+    }
+
+    /// Returns the directory that a copy fills.
+    pub(crate) fn dest(&self) -> BorrowedFd<'_> {
+        let dest = self.dest.as_ref();
+        dest.expect("BUG: only a copy has a dest").as_fd()
+    }
 }
 
 pub(crate) enum Task<V: Visitor> {

@@ -1,11 +1,12 @@
 //! Gives a copy the attributes of its source, once its content is complete.
 //!
-//! - [`xattrs`] sets extended attributes, permissions and ACLs.
-//!
 //! The owner is set before extended attributes, and those before the mode with its ACLs. So until
 //! the copy is complete, no user has permissions that it will not grant. The times come last: if they
 //! are those of the source, the content is complete, and all attributes were tried. If this user may not set the times
 //! of files of others, those of a file that is given away are set first, as by cp.
+//!
+//! Beside an ACL, the mode's bits for the group are the mask of the ACL. So the group bits are set last: after
+//! the ACL of the source was set, or after one that the dest must not have is gone.
 //!
 //! Filesystems lie, so a call that succeeds proves only that it succeeded. Modes are therefore always
 //! set by `fchmod`, which every filesystem understands. Calls on ACLs are made only if there may be an ACL,
@@ -17,6 +18,7 @@
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -26,12 +28,8 @@ use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
-use crate::sys::{self, At, Inode, InodeError, PathOnly, Stat};
-
-mod xattrs;
-
-use xattrs::CONTEXT;
-pub(super) use xattrs::inherited_in;
+use crate::sys::InodeError::{self, Failed};
+use crate::sys::{self, ACCESS_ACL, At, DEFAULT_ACL, Inode, PathOnly, Stat};
 
 /// An attribute that could not be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,26 +274,26 @@ impl Transfer<'_> {
         let policy = self.policy;
         let wants = policy.options.preserve.xattrs;
         if wants == Xattrs::Leave {
-            if !xattrs::copies_context(policy) {
+            if !copies_context(policy) {
                 return Ok(());
             }
             let context = std::iter::once(CONTEXT);
-            return match xattrs::copy(&self.source, &self.dest, context) {
+            return match copy_xattrs(&self.source, &self.dest, context) {
                 // The source has none.
                 Err(InodeError::Failed(Errno::NODATA)) => Ok(()),
                 copied => copied.map_err(unset),
             };
         }
         let copied = names.as_ref().map_err(|&error| error).and_then(|names| {
-            let wanted = xattrs::names_in(names).filter(|&name| match name == CONTEXT {
-                true => xattrs::copies_context(policy),
+            let wanted = names_in(names).filter(|&name| match name == CONTEXT {
+                true => copies_context(policy),
                 false => {
                     !is_posix_acl(name)
                         && policy.xattr_action(name) == XattrAction::Copy
-                        && (!xattrs::is_layout(name) || self.stays_on_filesystem())
+                        && (!is_layout(name) || self.stays_on_filesystem())
                 }
             });
-            xattrs::copy(&self.source, &self.dest, wanted)
+            copy_xattrs(&self.source, &self.dest, wanted)
         });
         let Err(error) = copied else {
             return Ok(());
@@ -332,21 +330,21 @@ impl Transfer<'_> {
         let keeps_acls = policy_of_mode == ModePolicy::Preserve;
         let is_directory = sys::is_directory(self.stat);
         let acl_of_source = |acl| match keeps_acls {
-            true => xattrs::read_acl(&self.source, acl, names),
+            true => read_acl(&self.source, acl, names),
             false => Ok(None),
         };
         let access = acl_of_source(sys::ACCESS_ACL)
-            .inspect_err(|_| xattrs::set_mode_beside_unknown_acl(&self.dest, mode))?;
-        xattrs::set_access(&self.dest, mode, access.as_deref(), self.dest_acl)?;
+            .inspect_err(|_| set_mode_beside_unknown_acl(&self.dest, mode))?;
+        set_access(&self.dest, mode, access.as_deref(), self.dest_acl)?;
         if keeps_acls && is_directory {
             let default = acl_of_source(sys::DEFAULT_ACL)?;
-            xattrs::set_default_acl(&self.dest, default.as_deref(), self.dest_acl)?;
+            set_default_acl(&self.dest, default.as_deref(), self.dest_acl)?;
         }
         let listed = names.as_deref().unwrap_or_default();
-        let others = xattrs::names_in(listed)
+        let others = names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
             .filter(|&name| self.policy.xattr_action(name) == XattrAction::KeepWithMode);
-        xattrs::copy_other_acls(&self.source, &self.dest, others)?;
+        copy_other_acls(&self.source, &self.dest, others)?;
         // There may be other ACLs than those that were asked for by name.
         match names {
             Err(error) if keeps_acls => Err(*error),
@@ -436,4 +434,178 @@ pub(super) fn mark_incomplete_at(dest: At<'_>, source: &Stat) -> Result<(), Errn
         return Ok(());
     }
     mark_incomplete(&file.inode(), source).map_err(InodeError::errno)
+}
+
+/// Name of the extended attribute that holds an SELinux context.
+const CONTEXT: &CStr = c"security.selinux";
+
+/// Returns `true` if an attribute says on which servers or disks a filesystem has put a file: those of Lustre and of Ceph.
+/// On another filesystem, it would be wrong, or put the copy where its directory does not want it.
+fn is_layout(name: &CStr) -> bool {
+    let name = name.to_bytes();
+    let is_of_lustre = matches!(
+        name,
+        b"trusted.hsm"
+            | b"trusted.link"
+            | b"trusted.lma"
+            | b"trusted.lmv"
+            | b"trusted.lov"
+            | b"trusted.som"
+    );
+    is_of_lustre || name.starts_with(b"lustre.") || name.starts_with(b"ceph.")
+}
+
+/// Returns `true` if the SELinux context of the source is copied.
+fn copies_context(policy: &Policy<'_>) -> bool {
+    policy.options.preserve.context && policy.options.context.is_none()
+}
+
+/// Copies the attributes with these names, as many as possible. The first failure is returned.
+fn copy_xattrs<'n>(
+    source: &Inode<'_>,
+    dest: &Inode<'_>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> Result<(), InodeError> {
+    let mut mode_before = None;
+    let copied = names.map(|name| {
+        let value = source.xattr(name)?;
+        match dest.set_xattr(name, &value) {
+            // The owner of a file may set its attributes only if the file is writable, so make
+            // it writable.
+            Err(Failed(Errno::ACCESS | Errno::PERM)) if mode_before.is_none() => {
+                mode_before = Some(make_writable(dest)?);
+                dest.set_xattr(name, &value)
+            }
+            set => set,
+        }
+    });
+    let outcome = copied.fold(Ok(()), Result::and);
+    match mode_before {
+        Some(mode) if mode & OWNER_WRITES == 0 => outcome.and(dest.set_mode(mode).map_err(Failed)),
+        _ => outcome,
+    }
+}
+
+/// The bit of a mode that lets the owner write.
+const OWNER_WRITES: u32 = 0o200;
+
+/// Makes a dest writable for its owner, if it is not. Returns the mode that it had.
+fn make_writable(dest: &Inode<'_>) -> Result<u32, Errno> {
+    let mode = dest.stat()?.st_mode & 0o7777;
+    if mode & OWNER_WRITES == 0 {
+        dest.set_mode(mode | OWNER_WRITES)?;
+    }
+    Ok(mode)
+}
+
+/// Splits a list of names, each of which ends with a NUL.
+fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
+    list.split_inclusive(|&byte| byte == 0)
+        .filter_map(|name| CStr::from_bytes_with_nul(name).ok())
+}
+
+/// The bits of a mode for the group.
+const GROUP: u32 = 0o070;
+
+/// Finds out whether entries that are created in a directory may inherit an ACL before the run ends.
+///
+/// Only its owner and root can give it a default ACL. So what is seen now is believed if this user trusts its owner.
+pub(super) fn inherited_in(policy: &Policy<'_>, dir: &Inode<'_>, owner: u32) -> DestAcl {
+    if !policy.trusts(owner) {
+        return DestAcl::Possible;
+    }
+    match dir.xattr(DEFAULT_ACL) {
+        Err(Failed(Errno::NODATA | Errno::OPNOTSUPP)) => DestAcl::Absent,
+        _ => DestAcl::Possible,
+    }
+}
+
+/// Sets the mode and the access ACL, or removes the ACL that the dest may have. After a failure about an
+/// ACL, the dest has the part of the mode that grants no more than the ACL.
+fn set_access(
+    dest: &Inode<'_>,
+    mode: u32,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match acl.filter(|acl| *acl != sys::plain_acl(mode)) {
+        Some(acl) => {
+            dest.set_mode(match present {
+                DestAcl::Absent => sys::mode_without_acl(mode, acl),
+                DestAcl::Possible => mode & !GROUP,
+            })?;
+            dest.set_xattr(ACCESS_ACL, acl)?;
+        }
+        None if present == DestAcl::Possible => {
+            if let Err(error) = remove_acl(dest, ACCESS_ACL) {
+                set_mode_beside_unknown_acl(dest, mode);
+                return Err(error);
+            }
+        }
+        None => {}
+    }
+    Ok(dest.set_mode(mode)?)
+}
+
+/// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
+/// read, or that of the dest, which cannot be removed.
+fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
+    let _ = dest.set_mode(mode & !GROUP);
+}
+
+/// Sets the default ACL of a directory, or removes the one that it may have.
+fn set_default_acl(
+    dest: &Inode<'_>,
+    acl: Option<&[u8]>,
+    present: DestAcl,
+) -> Result<(), InodeError> {
+    match (acl, present) {
+        (Some(acl), _) => dest.set_xattr(DEFAULT_ACL, acl),
+        (None, DestAcl::Possible) => remove_acl(dest, DEFAULT_ACL),
+        (None, DestAcl::Absent) => Ok(()),
+    }
+}
+
+/// Removes an ACL. Fails only if the inode still has it.
+fn remove_acl(dest: &Inode<'_>, acl: &CStr) -> Result<(), InodeError> {
+    match dest.remove_xattr(acl) {
+        Ok(()) | Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
+        Err(error) => match dest.xattr(acl) {
+            Err(Failed(_)) => Ok(()),
+            Ok(_) | Err(InodeError::NoWay) => Err(error),
+        },
+    }
+}
+
+/// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
+/// of the source. If they could not be listed, which the caller reports, an ACL that cannot be read counts as none.
+fn read_acl(
+    source: &Inode<'_>,
+    acl: &CStr,
+    names: &Result<Vec<u8>, InodeError>,
+) -> Result<Option<Vec<u8>>, InodeError> {
+    match names {
+        Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
+        Ok(_) => source.xattr(acl).map(Some),
+        Err(_) => Ok(source.xattr(acl).ok()),
+    }
+}
+
+/// Copies the ACLs of other kinds, which have these names, as many as possible. The first failure is returned.
+fn copy_other_acls<'n>(
+    source: &Inode<'_>,
+    dest: &Inode<'_>,
+    names: impl Iterator<Item = &'n CStr>,
+) -> Result<(), InodeError> {
+    let copied = names.map(|name| match source.xattr(name) {
+        Ok(acl) => match dest.set_xattr(name, &acl) {
+            // An NFS server returns such an ACL for each file.
+            Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+            set => set,
+        },
+        // As in cp, such an ACL may be listed by a server that has none.
+        Err(Failed(Errno::OPNOTSUPP)) => Ok(()),
+        Err(error) => Err(error),
+    });
+    copied.fold(Ok(()), Result::and)
 }
