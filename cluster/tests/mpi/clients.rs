@@ -14,7 +14,7 @@ use crate::cpz;
 use crate::job::{CPZ, Program, RMZ};
 
 /// Lets each rank see its own mount at `point`.
-const AS_CLIENT: &str = r#"
+pub(crate) const AS_CLIENT: &str = r#"
     exec unshare --mount --propagation private sh -c 'mount --bind "$0" point && exec "$@"' "$RANK" "$@"
 "#;
 

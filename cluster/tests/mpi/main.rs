@@ -9,4 +9,5 @@ mod kills;
 mod launch;
 mod races;
 mod rmz;
+mod served;
 mod sizes;
