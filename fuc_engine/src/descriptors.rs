@@ -121,11 +121,11 @@ impl<D: Dir> Descriptors<D> {
     }
 
     /// Returns a descriptor that another worker may have opened.
-    pub(crate) fn take(&self, fd: SharedFd) -> Result<Fd, Errno> {
+    pub(crate) fn take_over(&self, fd: SharedFd) -> Result<Fd, Errno> {
         let mut left = Some(fd);
         self.making_room(|| {
             let fd = left.take().ok_or(Errno::BADF)?;
-            fd.take().map_err(|(errno, fd)| {
+            fd.take_over().map_err(|(errno, fd)| {
                 left = Some(fd);
                 errno
             })

@@ -50,7 +50,7 @@ impl Failures {
     }
 
     /// Notes that nothing of an operand is left to do, and reports the diagnostics that waited for it.
-    pub(crate) fn finish(&self, operand: u32, report: &Report<'_>) {
+    pub(crate) fn end_operand(&self, operand: u32, report: &Report<'_>) {
         self.report_due(report, |held| {
             if operand == held.first_unfinished {
                 held.first_unfinished += 1;
@@ -139,10 +139,10 @@ mod tests {
         assert!(paths(&seen).is_empty());
         failures.report(0, Diagnostic::Failure(error("first")), &report);
         assert_eq!(paths(&seen), ["first"]);
-        failures.finish(0, &report);
+        failures.end_operand(0, &report);
         assert_eq!(paths(&seen), ["first", "second"]);
         for operand in (1..99).rev() {
-            failures.finish(operand, &report);
+            failures.end_operand(operand, &report);
         }
         assert_eq!(paths(&seen), ["first", "second", "last"]);
     }

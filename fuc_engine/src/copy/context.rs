@@ -240,6 +240,6 @@ impl Context<'_> {
     /// Notes that nothing of an operand is left to do.
     #[inline]
     pub(super) fn finish_operand(&self, operand: u32) {
-        self.failures.finish(operand, &self.report);
+        self.failures.end_operand(operand, &self.report);
     }
 }

@@ -52,7 +52,7 @@ const BUFFER_BYTES: usize = 32 << 10;
 const MOST_LINKS: u32 = 40;
 
 /// Returns the state before anything is copied.
-pub(super) fn begin(ctx: &Context<'_>) -> Deletions {
+pub(super) fn initial_state(ctx: &Context<'_>) -> Deletions {
     let deletions = Deletions::default();
     if ctx.policy.options.delete.is_none() {
         return deletions;
@@ -121,7 +121,7 @@ fn note_above(in_use: &mut HashMap<FileId, Use>, dir: BorrowedFd<'_>) {
 }
 
 /// Notes that a directory was entered. Fails if the dest is already that of another directory, or contains a source.
-pub(super) fn entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
+pub(super) fn check_entered(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     // A cancelled run compares no names.
     if ctx.policy.options.delete.is_none() || ctx.report.must_stop() {
         return Ok(());
@@ -570,7 +570,7 @@ impl Mirror<'_, '_> {
     /// returns `false`: a program that saves a file may rename the old one away before it creates the new one.
     fn is_in_source(&self, dest: Listed<'_>, names: &mut SourceNames) -> Result<bool, Error> {
         if names.looks == 0 {
-            self.look(names)?;
+            self.list_source(names)?;
         }
         let found = names.find(dest.name);
         if found.contains(&SourceNames::hash(dest.name, dest.kind())) {
@@ -590,12 +590,12 @@ impl Mirror<'_, '_> {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(self.unseen(dest.name, errno)),
         }
-        self.look(names)?;
+        self.list_source(names)?;
         self.is_in_source(dest, names)
     }
 
     /// Adds the names that the source lists now.
-    fn look(&self, names: &mut SourceNames) -> Result<(), Error> {
+    fn list_source(&self, names: &mut SourceNames) -> Result<(), Error> {
         let listed = self.begin_listing(Side::Source)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut added = Vec::new();

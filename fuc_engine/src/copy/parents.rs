@@ -49,7 +49,7 @@ impl Prefix {
         ctx.operands.dest_path_to(self.operand, self.end)
     }
 
-    fn failed(self, ctx: &Context<'_>, operation: Operation) -> impl FnOnce(Errno) -> Error {
+    fn error(self, ctx: &Context<'_>, operation: Operation) -> impl FnOnce(Errno) -> Error {
         move |errno| Error::failed(operation, self.path(ctx), errno).at_dest()
     }
 }
@@ -99,7 +99,7 @@ pub(super) fn make<'c>(
         made.list.splice(known..known, existing);
     }
     if let Some(prefix) = last {
-        let stat = sys::stat_directory(dir.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
+        let stat = sys::stat_directory(dir.as_fd()).map_err(prefix.error(ctx, Operation::Stat))?;
         let known = made.known.get(&prefix.dest(ctx));
         let parent = DestParent {
             identity: stat.identity,
@@ -144,7 +144,7 @@ fn open_or_make(
         Ok(dir) => {
             if known.is_none() {
                 let stat = sys::stat_directory(dir.as_fd());
-                let stat = stat.map_err(prefix.failed(ctx, Operation::Stat))?;
+                let stat = stat.map_err(prefix.error(ctx, Operation::Stat))?;
                 existing.push(Parent {
                     prefix,
                     directory: DestParent {
@@ -176,23 +176,23 @@ fn make_one(
     let requested = ctx.policy.directory_creation_mode(mode);
     ctx.changes
         .create_directory(spot, requested)
-        .map_err(prefix.failed(ctx, Operation::MakeParent))?;
+        .map_err(prefix.error(ctx, Operation::MakeParent))?;
     if ctx.report.wants_events() {
         let (source, dest) = (path_of(&source), &prefix.path(ctx));
         ctx.report.event(Event::MadeParent { source, dest });
     }
     let open = || sys::open_path_directory(spot.dir, spot.name, Symlinks::NoFollow);
     let opened = ctx.changes.open(spot, Origin::Created, open);
-    let fd = opened.map_err(prefix.failed(ctx, Operation::Stat))?;
-    let granted = sys::stat_directory(fd.as_fd()).map_err(prefix.failed(ctx, Operation::Stat))?;
+    let fd = opened.map_err(prefix.error(ctx, Operation::Stat))?;
+    let granted = sys::stat_directory(fd.as_fd()).map_err(prefix.error(ctx, Operation::Stat))?;
     if sys::is_of_another(fd.as_fd(), granted.owner, ctx.policy.user) {
-        return Err(prefix.failed(ctx, Operation::Stat)(Errno::STALE));
+        return Err(prefix.error(ctx, Operation::Stat)(Errno::STALE));
     }
     let let_owner_fill = || attributes::let_owner_fill(fd.as_fd(), granted.mode & 0o7777);
     let mode_pending = ctx
         .changes
         .really(let_owner_fill)
-        .map_err(prefix.failed(ctx, Operation::SetMode))?;
+        .map_err(prefix.error(ctx, Operation::SetMode))?;
     let directory = DestParent {
         identity: granted.identity,
         origin: Origin::Created,
@@ -246,16 +246,16 @@ fn first_error(ctx: &Context<'_>, failed: Prefix) -> Option<Error> {
 }
 
 /// Sets the final mode and attributes of the directories, the innermost first.
-pub(super) fn finish(ctx: &Context<'_>, made: MadeParents) {
+pub(super) fn set_final_attributes(ctx: &Context<'_>, made: MadeParents) {
     for parent in made.list.into_iter().rev() {
-        if let Err(error) = finish_one(ctx, &parent) {
+        if let Err(error) = set_final_attributes_of(ctx, &parent) {
             ctx.fail(parent.prefix.operand, error);
         }
     }
 }
 
-fn finish_one(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
-    let failed = |operation| parent.prefix.failed(ctx, operation);
+fn set_final_attributes_of(ctx: &Context<'_>, parent: &Parent) -> Result<(), Error> {
+    let failed = |operation| parent.prefix.error(ctx, operation);
     let sets_attributes = ctx.policy.sets_attributes;
     if parent.mode_pending.is_none() && !sets_attributes {
         return Ok(());

@@ -195,7 +195,7 @@ impl<'a> CopyRun<'a> {
         let operands = runs.into_iter().map(tasks::OperandGroup::alone);
         walk::run(self, operands.map(CopyTask::Operands));
         let made = std::mem::take(&mut *lock(&self.parents));
-        parents::finish(&self.ctx, made);
+        parents::set_final_attributes(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
         durable::finish(self);
         let mut summary = self.ctx.report.summary();
@@ -232,7 +232,7 @@ impl<'a> CopyRun<'a> {
         if options.delete.is_some() && is_unsafe {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
         }
-        self.ctx.deletions = mirror::begin(&self.ctx);
+        self.ctx.deletions = mirror::initial_state(&self.ctx);
         durable::begin(&self.ctx)
     }
 

@@ -55,7 +55,7 @@ pub(super) fn ask_about(context: &RemoveContext<'_>, name: Name<'_>, kind: FileT
 pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> bool {
     let prompt = protection_of_directory(context, name).map(|access| {
         prompt::before_removing_empty(context.options, access, || {
-            let dir = context.open(name)?;
+            let dir = context.open_directory(name)?;
             sys::is_empty_directory(dir.as_fd())
         })
     });

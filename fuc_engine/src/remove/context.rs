@@ -114,10 +114,10 @@ impl<'a> RemoveContext<'a> {
 impl RemoveContext<'_> {
     /// Opens a directory.
     #[inline(always)]
-    pub(super) fn open(&self, name: Name<'_>) -> Result<Fd, Errno> {
+    pub(super) fn open_directory(&self, name: Name<'_>) -> Result<Fd, Errno> {
         self.unlocking(name, |dir, name| {
             self.descriptors
-                .making_room(|| self.remover.open(dir, name))
+                .making_room(|| self.remover.open_directory(dir, name))
         })
     }
 
@@ -141,7 +141,7 @@ impl RemoveContext<'_> {
         self.descriptors.making_room(listed).ok()
     }
 
-    /// Does the same as [`at`](Self::at), and [tries again](Self::retry).
+    /// Does the same as [`at`](Self::at), and [tries again](Self::unlock_and_retry).
     // If the functions between the walk and the call on a directory are not inlined, that takes 30 more instructions. The
     // guard's case `rmz-directories` counts them.
     #[inline(always)]
@@ -151,12 +151,12 @@ impl RemoveContext<'_> {
         mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let called = self.at(name, &mut call);
-        called.or_else(|errno| self.retry(name, errno, call))
+        called.or_else(|errno| self.unlock_and_retry(name, errno, call))
     }
 
     /// Makes a call on `name` again that has failed with `errno`, if the directory above could be unlocked.
     #[cold]
-    pub(super) fn retry<T>(
+    pub(super) fn unlock_and_retry<T>(
         &self,
         name: Name<'_>,
         errno: Errno,
@@ -209,7 +209,7 @@ impl RemoveContext<'_> {
 
     /// Reports that a name of this type is gone.
     #[inline]
-    pub(super) fn removed(&self, name: Name<'_>, kind: FileType) {
+    pub(super) fn note_removed(&self, name: Name<'_>, kind: FileType) {
         name.mark(SHRUNK);
         if self.report.wants_events() {
             // A call that takes the whole name would make the compiler store each name in memory.
@@ -265,7 +265,7 @@ impl RemoveContext<'_> {
 
     /// Notes that nothing of an operand is left to do.
     pub(super) fn finish_operand(&self, operand: u32) {
-        self.failures.finish(operand, &self.report);
+        self.failures.end_operand(operand, &self.report);
     }
 
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.
@@ -314,10 +314,10 @@ fn is_missing(errno: Errno) -> bool {
 impl Roots for RemoveContext<'_> {
     fn open_operand(&self, operand: u32, _side: Side) -> Result<Fd, Errno> {
         let path = &self.operands[operand as usize];
-        self.remover.open(self.base, path)
+        self.remover.open_directory(self.base, path)
     }
 
     fn open_below(&self, dir: BorrowedFd<'_>, name: &CStr, _side: Side) -> Result<Fd, Errno> {
-        self.remover.open(dir, name)
+        self.remover.open_directory(dir, name)
     }
 }

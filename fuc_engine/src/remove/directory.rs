@@ -47,7 +47,7 @@ impl Entering<'_> {
         if context.options.one_file_system && self.is_skipped_unopened() {
             return skip_other_filesystem(context, name);
         }
-        match context.open(name) {
+        match context.open_directory(name) {
             Ok(dir) => self.enter_open(dir),
             Err(errno) => self.enter_unopened(errno),
         }
@@ -75,7 +75,7 @@ impl Entering<'_> {
         }
         match context.open_locked(name, errno) {
             Some(dir) => self.enter_open(dir),
-            None if stays => left(context, name, errno),
+            None if stays => report_left(context, name, errno),
             None => leave_unread(context, name, errno),
         }
     }
@@ -127,7 +127,7 @@ impl Entering<'_> {
             }
             Ok(true) => skip_other_filesystem(context, name),
             // The directory may be on another filesystem.
-            Err(errno) => left(context, name, errno),
+            Err(errno) => report_left(context, name, errno),
         })
     }
 
@@ -163,7 +163,7 @@ impl Entering<'_> {
             match mount.map(|mount| guards::is_other_mount(context, place.operand, mount)) {
                 Ok(false) => {}
                 Ok(true) => return skip_other_filesystem(context, name),
-                Err(errno) => return left(context, name, errno),
+                Err(errno) => return report_left(context, name, errno),
             }
         }
         if !asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) {
@@ -176,7 +176,7 @@ impl Entering<'_> {
                 let reason = reason_to_stay(unread, errno);
                 match context.open_locked(name, reason) {
                     Some(dir) => self.enter_open(dir),
-                    None => left(context, name, reason),
+                    None => report_left(context, name, reason),
                 }
             }
         }
@@ -212,7 +212,7 @@ pub(super) fn try_remove(
     });
     match removed {
         Ok(()) => {
-            context.removed(name, kind);
+            context.note_removed(name, kind);
             Ok(Entered::Removed(Counted::of(kind)))
         }
         Err(errno) if needs_room(errno) => Ok(Entered::NoRoom(kind, errno)),
@@ -222,11 +222,11 @@ pub(super) fn try_remove(
 
 /// Does the same as [`try_remove`], and reports a failure.
 pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Entered {
-    try_remove(context, name, kind).unwrap_or_else(|errno| left(context, name, errno))
+    try_remove(context, name, kind).unwrap_or_else(|errno| report_left(context, name, errno))
 }
 
 /// Reports that a name stays because of `errno`.
-pub(super) fn left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
+pub(super) fn report_left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
     context.fail_and_keep(name, errno);
     Entered::Left
 }
@@ -309,17 +309,17 @@ fn remove_unless_kept(
     if !node.state.has(GONE)
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
-        context.retry(Name::of(&node.place), errno, |dir, name| {
+        context.unlock_and_retry(Name::of(&node.place), errno, |dir, name| {
             remover.remove_emptied(dir, name, &node.state)
         })?;
     }
-    context.removed(Name::of(&node.place), FileType::Directory);
+    context.note_removed(Name::of(&node.place), FileType::Directory);
     Ok(true)
 }
 
 /// Removes an operand. Returns `None` if it is a directory to enter.
 pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
-    let stays = |errno| Some(left(context, name, errno));
+    let stays = |errno| Some(report_left(context, name, errno));
     let looked_at = sys::stat(context.base, name.name, Symlinks::NoFollow);
     match &looked_at {
         Ok(stat) if sys::is_directory(stat) => return begin_directory(context, name),

@@ -49,7 +49,7 @@ impl Remover {
     }
 
     /// Opens a directory to list it. A dry run does not change its time of access, if the kernel permits that.
-    pub(super) fn open(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
+    pub(super) fn open_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
         match self.leaves_names() {
             true => Ok(sys::open_directory_noatime(dir, name, Symlinks::NoFollow)?.0),
             false => sys::open_directory(dir, name, Symlinks::NoFollow),
@@ -84,7 +84,7 @@ impl Remover {
     /// Removes a directory, which must be empty. A dry run takes one that cannot be read for one that has entries.
     pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         self.remove_if_empty(dir, name, || {
-            let opened = self.open(dir, name);
+            let opened = self.open_directory(dir, name);
             opened.and_then(|opened| sys::is_empty_directory(opened.as_fd())) == Ok(true)
         })
     }

@@ -84,7 +84,7 @@ impl<'a> Removal<'a> {
     pub(super) fn run(self) -> Report<'a> {
         let operands = self.independent_operands().into_iter();
         // Removals that succeed may fill the list again.
-        let waiting = iter::from_fn(|| self.waiting.take());
+        let waiting = iter::from_fn(|| self.waiting.take_all());
         let tasks = operands.map(RemoveTask::Operands);
         let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
         walk::run(&self, tasks);
@@ -209,7 +209,7 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         Self::count(Counted::of(kind), worker);
-        self.context.removed(Name::entry(node, name), kind);
+        self.context.note_removed(Name::entry(node, name), kind);
         Visit::Done
     }
 
@@ -250,7 +250,7 @@ impl<'a> Removal<'a> {
     ) -> Visit {
         let name = Name::entry(node, entry.name);
         let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.remover.unlink(dir, name);
-        let Err(errno) = self.context.retry(name, errno, unlink) else {
+        let Err(errno) = self.context.unlock_and_retry(name, errno, unlink) else {
             return self.removed_entry(node, entry.name, entry.kind(), worker);
         };
         if needs_room(errno) {
@@ -314,7 +314,7 @@ impl<'a> Removal<'a> {
             match reconsidered {
                 Ok(Reconsidered::Process) => {}
                 Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return Entered::Left,
-                Err(errno) => return directory::left(&self.context, name, errno),
+                Err(errno) => return directory::report_left(&self.context, name, errno),
             }
         }
         directory::remove_replaced(&self.context, name)
@@ -426,7 +426,7 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    fn note(&self, node: &RemoveNode, finished: Finished) {
+    fn note_finished(&self, node: &RemoveNode, finished: Finished) {
         let kept = u8::from(finished.kept) * KEPT;
         let left_alone = u8::from(finished.left_alone) * LEFT_ALONE;
         let shrunk = u8::from(finished.changed) * SHRUNK;
@@ -498,7 +498,7 @@ impl Visitor for Removal<'_> {
         let operands = match task {
             RemoveTask::Operands(operands) => operands,
             RemoveTask::Waiting(names) => {
-                return waiting::retry(&self.context, names, |place, entered| {
+                return waiting::try_all_again(&self.context, names, |place, entered| {
                     if let Entered::Removed(counted) = entered {
                         Self::count(counted, worker);
                     }

@@ -98,7 +98,7 @@ impl WaitingList {
     }
 
     /// Takes all names. Returns `None` if there are none.
-    pub(super) fn take(&self) -> Option<Vec<Waiting>> {
+    pub(super) fn take_all(&self) -> Option<Vec<Waiting>> {
         let names = std::mem::take(&mut *lock(&self.names));
         (!names.is_empty()).then_some(names)
     }
@@ -123,7 +123,7 @@ fn is_not_empty(errno: Errno) -> bool {
 
 /// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
 /// what became of it.
-pub(super) fn retry(
+pub(super) fn try_all_again(
     context: &RemoveContext<'_>,
     mut waiting: Vec<Waiting>,
     mut done: impl FnMut(RemovePlace, Entered),
@@ -145,7 +145,7 @@ pub(super) fn retry(
         }
     }
     for Waiting { place, errno, .. } in waiting {
-        let left = directory::left(context, Name::of(&place), errno);
+        let left = directory::report_left(context, Name::of(&place), errno);
         done(place, left);
     }
 }
@@ -171,7 +171,7 @@ fn try_again(
         // Another operand leads to the same name.
         Err(Errno::NOENT) => done(waiting.place, Entered::Left),
         Err(errno) => {
-            let left = directory::left(context, name, errno);
+            let left = directory::report_left(context, name, errno);
             done(waiting.place, left);
         }
     }

@@ -138,7 +138,7 @@ impl SharedFd {
     ///
     /// # Errors
     /// As [`TableId::import`], and the descriptor as it was.
-    pub(crate) fn take(self) -> Result<Fd, (Errno, Self)> {
+    pub(crate) fn take_over(self) -> Result<Fd, (Errno, Self)> {
         if !self.table.is_current() {
             let copied = self.table.import(self.fd);
             return copied.map(Fd::from).map_err(|errno| (errno, self));

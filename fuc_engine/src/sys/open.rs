@@ -27,13 +27,19 @@ pub(crate) enum AtimeEffect {
     Changes,
 }
 
-fn open(dir: BorrowedFd<'_>, name: &CStr, flags: OFlags, creation_mode: u32) -> Result<Fd, Errno> {
+fn call_openat(
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    flags: OFlags,
+    creation_mode: u32,
+) -> Result<Fd, Errno> {
     let mode = Mode::from_raw_mode(creation_mode & 0o777);
     retry_on_intr(|| openat(dir, name, flags | OFlags::CLOEXEC, mode)).map(Fd::from)
 }
 
 fn open_file(at: At<'_>, flags: OFlags, blocking: Blocking) -> Result<Fd, Errno> {
-    let open_by_name = |more| open(at.dir, at.name, flags | at.symlinks.open_flag() | more, 0);
+    let open_by_name =
+        |more| call_openat(at.dir, at.name, flags | at.symlinks.open_flag() | more, 0);
     match blocking {
         Blocking::MayBlock => open_by_name(OFlags::empty()),
         Blocking::OnlyForLease => match open_by_name(OFlags::NONBLOCK) {
@@ -82,7 +88,7 @@ fn open_held(at: At<'_>, flags: OFlags, first: Errno) -> Result<Fd, Errno> {
     let Ok(path) = path_of_open(held.as_fd()) else {
         return Err(first);
     };
-    match open(CWD, &path, flags, 0) {
+    match call_openat(CWD, &path, flags, 0) {
         // To open a file with a lease by its name was permitted.
         Err(Errno::ACCESS) if first == Errno::AGAIN => Err(first),
         opened => opened,
@@ -96,7 +102,7 @@ pub(crate) fn open_directory(
     symlinks: Symlinks,
 ) -> Result<Fd, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
-    open(dir, name, flags, 0)
+    call_openat(dir, name, flags, 0)
 }
 
 /// Opens a directory to list it, without a change of its time of access if the kernel permits that.
@@ -108,15 +114,17 @@ pub(crate) fn open_directory_noatime(
     symlinks: Symlinks,
 ) -> Result<(Fd, AtimeEffect), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | symlinks.open_flag();
-    match open(dir, name, flags | OFlags::NOATIME, 0) {
-        Err(Errno::PERM | Errno::INVAL) => Ok((open(dir, name, flags, 0)?, AtimeEffect::Changes)),
+    match call_openat(dir, name, flags | OFlags::NOATIME, 0) {
+        Err(Errno::PERM | Errno::INVAL) => {
+            Ok((call_openat(dir, name, flags, 0)?, AtimeEffect::Changes))
+        }
         result => Ok((result?, AtimeEffect::None)),
     }
 }
 
 /// Opens a file of any type only to name it. That needs no permission to read it, does not wait, and has no side effects.
 pub(crate) fn open_path(at: At<'_>) -> Result<Fd, Errno> {
-    open(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)
+    call_openat(at.dir, at.name, OFlags::PATH | at.symlinks.open_flag(), 0)
 }
 
 /// Opens a directory as a starting point only, which needs no permission to read it.
@@ -126,7 +134,7 @@ pub(crate) fn open_path_directory(
     symlinks: Symlinks,
 ) -> Result<Fd, Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | symlinks.open_flag();
-    open(dir, name, flags, 0)
+    call_openat(dir, name, flags, 0)
 }
 
 /// Creates an empty file that has no name and is on no disk.
@@ -157,7 +165,7 @@ pub(crate) fn open_source(at: At<'_>, blocking: Blocking) -> Result<Fd, Errno> {
 /// Creates a file to write to it; fails if the name exists.
 pub(crate) fn create_file(dir: BorrowedFd<'_>, name: &CStr, mode: u32) -> Result<Fd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-    open(dir, name, flags, mode)
+    call_openat(dir, name, flags, mode)
 }
 
 /// Creates a file that has no name yet, in a directory, to write to it. The kernel removes it when it is
@@ -167,7 +175,7 @@ pub(crate) fn create_unnamed(
     directory: &CStr,
     mode: u32,
 ) -> Result<Fd, Errno> {
-    open(dir, directory, OFlags::WRONLY | OFlags::TMPFILE, mode)
+    call_openat(dir, directory, OFlags::WRONLY | OFlags::TMPFILE, mode)
 }
 
 /// Creates the file that the symbolic link `name` leads to, and opens it to write to it.
@@ -179,7 +187,7 @@ pub(crate) fn create_through_link(
     mode: u32,
 ) -> Result<Fd, Errno> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOCTTY;
-    open(dir, name, flags, mode)
+    call_openat(dir, name, flags, mode)
 }
 
 /// Opens an existing dest to write to it. It keeps its content.

@@ -128,7 +128,7 @@ fn reach_side<V: Visitor>(
             Some(above) => visitor.reach_below(AsFd::as_fd(above), &node.place.name, side),
         })?;
         if side == Side::Source && has_names {
-            filtered::enter_open(visitor, node, opened.as_fd());
+            filtered::choose_filter_of_open(visitor, node, opened.as_fd());
         }
         if index + 1 < levels.len() && visitor.needs_identity(node) {
             let found = sys::stat_directory(opened.as_fd())?;

@@ -382,9 +382,9 @@ pub(super) fn take_back<V: Visitor>(
     let visitor = worker.job;
     let (node, listing) = (names.parent, names.entries);
     match given {
-        Given::Finished(finished) => visitor.note(&node, finished),
+        Given::Finished(finished) => visitor.note_finished(&node, finished),
         Given::NotReached if visitor.report().must_stop() => {
-            visitor.note(&node, Finished::NOT_DONE);
+            visitor.note_finished(&node, Finished::NOT_DONE);
         }
         Given::NotReached if names.home.is_none() => {
             return worker.push(Task::Batch { node, listing }, When::Next);

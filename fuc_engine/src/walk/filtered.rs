@@ -51,7 +51,7 @@ impl Filters {
     }
 
     /// Finds the filter for the entries of a directory that was just entered.
-    fn enter<D: Dir>(&self, node: &Arc<Node<D>>, directory: &EnteredDirectory<'_>) {
+    fn choose<D: Dir>(&self, node: &Arc<Node<D>>, directory: &EnteredDirectory<'_>) {
         let inherited = node.place.parent.as_ref().and_then(|node| self.own(node));
         let filter = inherited.as_ref().unwrap_or(&self.of_operands);
         if let Some(filter) = filter.for_directory(directory).or(inherited) {
@@ -77,17 +77,21 @@ fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
 /// Finds the filter for the entries of `node`, which was just entered. If this fails, the directory must not be
 /// listed, because another filter would decide about its entries.
 #[inline]
-pub(super) fn enter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
+pub(super) fn choose_filter<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Result<(), Errno> {
     if visitor.settings().filters.is_some() {
         let descriptors = visitor.descriptors();
         let dir = descriptors.pin(node, Side::Source, visitor.roots())?;
-        enter_open(visitor, node, dir.as_fd());
+        choose_filter_of_open(visitor, node, dir.as_fd());
     }
     Ok(())
 }
 
 /// Finds the filter for the entries of `node`, whose directory is open as `dir`.
-pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: BorrowedFd<'_>) {
+pub(super) fn choose_filter_of_open<V: Visitor>(
+    visitor: &V,
+    node: &NodeOf<V>,
+    dir: BorrowedFd<'_>,
+) {
     let Some(filters) = &visitor.settings().filters else {
         return;
     };
@@ -105,7 +109,7 @@ pub(super) fn enter_open<V: Visitor>(visitor: &V, node: &NodeOf<V>, dir: Borrowe
         open: &open,
         above: above(visitor, node),
     };
-    filters.enter(node, &directory);
+    filters.choose(node, &directory);
 }
 
 /// Forgets the filter of a directory that is finished.
@@ -118,7 +122,7 @@ pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
 }
 
 /// Removes the entries from `listing` that the filter leaves alone. Marks directories that it skips.
-pub(super) fn retain<V: Visitor>(
+pub(super) fn retain_taken<V: Visitor>(
     visitor: &V,
     listing: &mut Listing,
     node: &NodeOf<V>,
@@ -165,7 +169,7 @@ fn decide<'e, V: Visitor>(
         open: &|| open(visitor.settings().symlinks).or_else(|_| open(Symlinks::NoFollow)),
     });
     if verdict != Verdict::Take {
-        visitor.note(node, Finished::LEFT_ALONE);
+        visitor.note_finished(node, Finished::LEFT_ALONE);
     }
     match verdict {
         Verdict::Take => Some(entry),

@@ -55,7 +55,7 @@ enum ListingState {
 }
 
 /// Lists `node` from the start, or puts that off if another worker is in the same zone.
-pub(super) fn begin<V: Visitor>(node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
+pub(super) fn list_or_put_off<V: Visitor>(node: NodeOf<V>, worker: &mut Walker<'_, '_, V>) {
     let zones = zones(worker.job, &node);
     // Without this condition, a directory outside of all zones takes 23 more instructions. The guard's case
     // `cpz-directories` counts them.
@@ -91,7 +91,7 @@ pub(super) fn resume<V: Visitor>(
     position: SharedFd,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match worker.job.descriptors().take(position) {
+    match worker.job.descriptors().take_over(position) {
         Ok(position) => list(node, Some(position), worker),
         Err(errno) => leave_unlisted(node, errno, worker),
     }
@@ -104,15 +104,15 @@ fn list_into<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<ListingState, Errno> {
     let visitor = worker.job;
-    let dirs = OpenDirs::open(visitor, node)?;
+    let dirs = OpenDirs::pin(visitor, node)?;
     visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
     while fill(buffer, node, dir, visitor)? {
         let is_wide = buffer.is_nearly_full();
-        filtered::retain(visitor, buffer, node, dirs.source());
+        filtered::retain_taken(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
-            visitor.note(node, Finished::NOT_DONE);
+            visitor.note_finished(node, Finished::NOT_DONE);
             break;
         }
         // The filter may have left nothing.
@@ -196,7 +196,7 @@ fn pause_in_order<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<ListingState, Errno> {
     while fill(buffer, node, dir, worker.job)? {
-        filtered::retain(worker.job, buffer, node, dirs.source());
+        filtered::retain_taken(worker.job, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
         if queue_listing(node, dir, When::AfterOwn, worker) {
             return Ok(ListingState::Paused);
@@ -237,7 +237,7 @@ pub(super) fn process_batch<V: Visitor>(
     listing: Listing,
     worker: &mut Walker<'_, '_, V>,
 ) {
-    match OpenDirs::open(worker.job, &node) {
+    match OpenDirs::pin(worker.job, &node) {
         Ok(dirs) => {
             process(&listing, &node, &dirs, worker);
         }
@@ -286,7 +286,7 @@ fn process<V: Visitor>(
             worker.enter_zones(zones(visitor, node));
         }
         if visitor.report().must_stop() {
-            visitor.note(node, Finished::NOT_DONE);
+            visitor.note_finished(node, Finished::NOT_DONE);
             break;
         }
         let per_entry = worker.scratch.note_pace(time);

@@ -112,7 +112,7 @@ pub(crate) trait Visitor: Sharer {
     ) -> Visit;
 
     /// Notes that entries of `node` are not visited, or what another engine has done below it.
-    fn note(&self, _node: &NodeOf<Self>, _finished: Finished) {}
+    fn note_finished(&self, _node: &NodeOf<Self>, _finished: Finished) {}
 
     /// Removes the reason why `node` cannot be listed, which failed with `errno`. Returns `true` if another attempt may
     /// succeed. Some servers check when a directory is listed what others check when it is opened.
@@ -236,7 +236,7 @@ pub(crate) struct OpenDirs<'n> {
 impl<'n> OpenDirs<'n> {
     /// Opens the directories of `node`, for its entries to be visited.
     #[inline]
-    pub(crate) fn open<V: Visitor>(visitor: &V, node: &'n NodeOf<V>) -> Result<Self, Errno> {
+    pub(crate) fn pin<V: Visitor>(visitor: &V, node: &'n NodeOf<V>) -> Result<Self, Errno> {
         let pin = |side| visitor.descriptors().pin(node, side, visitor.roots());
         Ok(Self {
             source: pin(Side::Source)?,
@@ -424,7 +424,7 @@ pub(crate) fn queue<V: Visitor>(
 }
 
 /// Enters an entry of `node` that is visited as a directory at once, and queues its listing only.
-pub(crate) fn enter<V: Visitor>(
+pub(crate) fn enter_at_once<V: Visitor>(
     node: &NodeOf<V>,
     entry: Listed<'_>,
     worker: &mut Walker<'_, '_, V>,
@@ -445,7 +445,7 @@ fn enter_filtered<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Option<NodeOf<V>> {
     let node = worker.job.enter(place, purpose, worker)?;
-    match filtered::enter(worker.job, &node) {
+    match filtered::choose_filter(worker.job, &node) {
         Ok(()) => worker.job.await_turn(node),
         Err(errno) => {
             leave_unlisted(node, errno, worker);
@@ -504,7 +504,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         Task::Own(task) => return visitor.run_own(task, worker),
     };
     if let Some(node) = &node {
-        visitor.note(node, Finished::NOT_DONE);
+        visitor.note_finished(node, Finished::NOT_DONE);
     }
     leave(node, worker);
 }
@@ -535,10 +535,10 @@ impl<V: Visitor> Job for V {
         match task {
             Task::Enter { place, purpose } => {
                 if let Some(node) = enter_filtered(place, purpose, worker) {
-                    list::begin(node, worker);
+                    list::list_or_put_off(node, worker);
                 }
             }
-            Task::List { node } => list::begin(node, worker),
+            Task::List { node } => list::list_or_put_off(node, worker),
             Task::Resume { node, position } => {
                 list::resume(node, position, worker);
                 self.descriptors().take_back(1);

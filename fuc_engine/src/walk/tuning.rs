@@ -88,7 +88,7 @@ pub(crate) struct Tuning {
     pub(crate) share_from: Duration,
     /// The groups in which workers keep apart.
     pub(crate) groups: Option<AllocationGroups>,
-    /// `true` if directories are entered when they are listed, with [`enter`](super::enter).
+    /// `true` if directories are entered when they are listed, with [`enter_at_once`](super::enter_at_once).
     pub(crate) enters_early: bool,
 }
 

@@ -246,7 +246,7 @@ impl<'a> ContentCopy<'a> {
             }
             self.try_rungs()?;
             if !self.is_shared {
-                self.writer.finish()?;
+                self.writer.end_content()?;
                 self.cut_at_end()?;
             }
             if self.dest.keeps_content {
@@ -410,7 +410,7 @@ impl<'a> ContentCopy<'a> {
                     if is_all && self.source.reports_true_size() {
                         return Ok(Rung::Copied);
                     }
-                    self.report(least, None)?;
+                    self.report_moved(least, None)?;
                 }
                 None => {
                     self.method.offload = Mechanism::Unsupported;
@@ -436,7 +436,7 @@ impl<'a> ContentCopy<'a> {
     }
 
     /// Reports the bytes that were moved since the last report, if there are at least `least`.
-    fn report(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
+    fn report_moved(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
         if self.unreported < least as u64 {
             return Ok(());
         }
@@ -480,7 +480,7 @@ impl<'a> ContentCopy<'a> {
                 true => READ_PIECE_BYTES,
                 false => 1,
             };
-            self.report(least, Some(self.writer.position()))?;
+            self.report_moved(least, Some(self.writer.position()))?;
         }
         // Only few files need a large buffer.
         if self.buffer.len() > BUFFER_BYTES {

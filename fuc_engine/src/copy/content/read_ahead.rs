@@ -91,7 +91,7 @@ impl ReadAhead {
         let started = Instant::now();
         let read = read(buffer)?;
         if read == buffer.len() {
-            self.note(started.elapsed());
+            self.note_time(started.elapsed());
         }
         self.ask(source, at.saturating_add(read as u64));
         Ok(read)
@@ -111,7 +111,7 @@ impl ReadAhead {
     }
 
     /// Notes how long a read of a whole buffer took.
-    fn note(&mut self, time: Duration) {
+    fn note_time(&mut self, time: Duration) {
         let unaided = self.unaided;
         match &mut self.state {
             State::Unaided if time >= SLOW_READ => {
@@ -140,7 +140,7 @@ mod tests {
     fn after(times_micros: &[u64]) -> State {
         let mut ahead = ReadAhead::new(1 << 30);
         for &time in times_micros {
-            ahead.note(Duration::from_micros(time));
+            ahead.note_time(Duration::from_micros(time));
         }
         ahead.state
     }
@@ -171,7 +171,7 @@ mod tests {
         let mut ahead = ReadAhead::new(6 << 20);
         ahead.ask(source, 0);
         assert_eq!(ahead.asked_to, 0);
-        ahead.note(SLOW_READ);
+        ahead.note_time(SLOW_READ);
         let mut asked_to = |at| {
             ahead.ask(source, at);
             ahead.asked_to

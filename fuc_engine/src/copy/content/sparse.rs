@@ -111,7 +111,7 @@ impl ContentCopy<'_> {
                 Some(bytes) => {
                     at += bytes as u64;
                     self.note_copied(bytes as u64);
-                    self.report(1, None)?;
+                    self.report_moved(1, None)?;
                 }
                 None => {
                     self.method.offload = Mechanism::Unsupported;
@@ -296,7 +296,7 @@ impl<'a> SparseWriter<'a> {
     }
 
     /// Extends the dest to the current position. Truncates it if that is before the end.
-    pub(super) fn finish(&mut self) -> Result<(), ContentError> {
+    pub(super) fn end_content(&mut self) -> Result<(), ContentError> {
         if self.written_to == self.at {
             return Ok(());
         }

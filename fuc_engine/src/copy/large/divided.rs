@@ -378,7 +378,7 @@ impl DividedDest {
     /// content that was moved before, as cp does.
     pub(crate) fn finish(self, entry: &Entry<'_>, source: &OpenSource) -> Result<Filled, Failure> {
         let ctx = entry.ctx;
-        let fd = ctx.descriptors.take(self.fd);
+        let fd = ctx.descriptors.take_over(self.fd);
         let fd = fd.map_err(|errno| entry.making_failure(Operation::CreateFile, errno))?;
         let dest = OpenDest::beside(fd, Naming::Hidden, self.hidden_name);
         let settled = match self.failure.into_inner() {

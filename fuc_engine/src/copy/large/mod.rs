@@ -114,7 +114,7 @@ impl SharedSource {
     /// Returns the source for this worker.
     pub(super) fn take(self, descriptors: &Descriptors<CopyDir>) -> Result<OpenSource, Errno> {
         let Self { fd, stat, storage } = self;
-        let fd = descriptors.take(fd)?;
+        let fd = descriptors.take_over(fd)?;
         Ok(OpenSource { fd, stat, storage })
     }
 }

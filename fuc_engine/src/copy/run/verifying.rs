@@ -112,7 +112,7 @@ fn write_to_disk(run: &CopyRun<'_>, files: &[StoredEntry]) {
     };
     // If this fails, each file is written when it is read.
     let _ = match &last.place.parent {
-        Some(node) => OpenDirs::open(run, node).and_then(|dirs| sync(dirs.dest())),
+        Some(node) => OpenDirs::pin(run, node).and_then(|dirs| sync(dirs.dest())),
         None => {
             let parent = run.ctx.open_dest_parent(last.place.operand);
             parent.and_then(|parent| sync(parent.as_fd()))

@@ -115,7 +115,7 @@ impl Visitor for CopyRun<'_> {
                 worker.scratch.tally.count(Counted::Directory);
                 worker.count(1);
                 durable::entered(self, &node);
-                let entered = mirror::entered(ctx, &node);
+                let entered = mirror::check_entered(ctx, &node);
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
                 // If the source is not listed because of a failure, that was reported.
@@ -156,7 +156,7 @@ impl Visitor for CopyRun<'_> {
     ) -> Visit {
         if listed.kind() == FileType::Directory {
             return match worker.queued_tasks() >= MANY && enters_early(self) {
-                true => walk::enter(node, listed, worker),
+                true => walk::enter_at_once(node, listed, worker),
                 false => walk::queue(node, listed, worker),
             };
         }

@@ -92,7 +92,7 @@ fn a_thread_reads_what_another_has_opened() {
         let borrowed = of_process.borrow().unwrap();
         assert!(matches!(borrowed, crate::sys::Borrowed::Copy(_)));
         drop(borrowed);
-        let taken = of_process.take().map_err(|(errno, _)| errno).unwrap();
+        let taken = of_process.take_over().map_err(|(errno, _)| errno).unwrap();
         read(taken)
     });
     let Some(received) = received else {
@@ -100,7 +100,7 @@ fn a_thread_reads_what_another_has_opened() {
     };
     assert_eq!(received, "of the process");
     // The thread has ended, and its descriptors with it.
-    let (errno, _) = receiver.recv().unwrap().take().unwrap_err();
+    let (errno, _) = receiver.recv().unwrap().take_over().unwrap_err();
     // The second one while the kernel is still at the end of the thread.
     assert!(matches!(errno, Errno::SRCH | Errno::BADF), "{errno}");
 }
@@ -124,7 +124,7 @@ fn two_private_tables_exchange_descriptors() {
         scope.spawn(move || {
             with_private_table(&[], move || {
                 if let Ok(shared) = receiver.recv() {
-                    let taken = shared.take().map_err(|(errno, _)| errno).unwrap();
+                    let taken = shared.take_over().map_err(|(errno, _)| errno).unwrap();
                     assert_eq!(read(taken), "content");
                     done.send(()).unwrap();
                 }
