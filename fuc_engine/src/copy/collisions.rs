@@ -21,10 +21,8 @@ use rustix::io::Errno;
 
 use super::context::{Context, Failure};
 use super::decide::mode::Origin;
-use super::decide::overwrite::{self, Sameness};
-use super::dest::alias::sameness;
 use super::entry::Entry;
-use super::facts::{CopyNode, Facts, FileId, Symlinks};
+use super::facts::{CopyNode, FileId, Symlinks};
 use super::options::Backup;
 use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
@@ -32,7 +30,7 @@ use crate::hashing::{HashMap, Seeded};
 use crate::node::{Dir, Side};
 use crate::paths;
 use crate::sync::lock;
-use crate::sys::{self, Stat, Storage};
+use crate::sys::{self, Stat};
 
 /// Returns `true` if a dest that exists may be the copy of another name. Then it is not replaced, and the copy fails.
 ///
@@ -42,30 +40,7 @@ use crate::sys::{self, Stat, Storage};
 pub(super) fn may_be_other_copy(entry: &Entry<'_>) -> bool {
     entry.dest_directory_origin() == Origin::Created
         && (!entry.is_operand() || entry.backup_rule().is_none())
-        && (!is_native(entry) || has_other_spelling(entry.dest_dir, entry.dest_name))
-}
-
-/// Returns the refusal to replace a dest that this run has made from another source.
-pub(super) fn just_created(entry: &Entry<'_>, source: &Facts) -> Failure {
-    let kind = |symlinks| entry.dest_facts(symlinks).map(|facts| facts.kind);
-    let writes_to_dest = entry.ctx.policy.options.as_links.is_none()
-        && source.kind == FileType::RegularFile
-        && !entry.treatment().vacates();
-    let refusal = overwrite::just_created(
-        writes_to_dest,
-        || kind(Symlinks::NoFollow),
-        || kind(Symlinks::Follow),
-    );
-    entry.refused(refusal)
-}
-
-/// Returns `true` if another worker may meet the dest that this worker creates.
-#[inline]
-pub(super) fn may_be_met(entry: &Entry<'_>) -> bool {
-    entry.ctx.merges_directories
-        || entry
-            .node
-            .is_some_and(|node| node.state.origin() == Origin::Existing)
+        && (!entry.has_native_dest() || has_other_spelling(entry.dest_dir, entry.dest_name))
 }
 
 fn has_workers(ctx: &Context<'_>) -> bool {
@@ -79,7 +54,7 @@ pub(super) fn reserve_name<'c>(entry: &Entry<'c>) -> Option<Writing<'c>> {
     let node = entry.node?;
     if node.state.origin() == Origin::Created
         || !has_workers(ctx)
-        || is_node_native(ctx, node, entry.dest_dir)
+        || ctx.is_node_native(node, entry.dest_dir)
     {
         return None;
     }
@@ -126,28 +101,6 @@ pub(super) fn begin_writing_new<'c>(
     Ok(writing)
 }
 
-/// Returns `true` if the directory of the dest is on a native filesystem.
-pub(super) fn is_native(entry: &Entry<'_>) -> bool {
-    let ctx = entry.ctx;
-    if let Some(node) = entry.node {
-        return is_node_native(ctx, node, entry.dest_dir);
-    }
-    match ctx.operands.parent(entry.operand) {
-        Some(parent) => ctx
-            .writers
-            .is_native(parent.identity.device(), entry.dest_dir),
-        None => *ctx.is_target_native.get_or_init(|| {
-            let dir = paths::open_directory_of(entry.dest_dir, entry.dest_name);
-            dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
-        }),
-    }
-}
-
-pub(super) fn is_node_native(ctx: &Context<'_>, node: &CopyNode, dest: BorrowedFd<'_>) -> bool {
-    let identity = node.dir.slot(Side::Dest).identity();
-    identity.is_some_and(|dir| ctx.writers.is_native(dir.device(), dest))
-}
-
 /// Returns `node` if its entries can be copied now. If those of another directory beside it are being copied to the same
 /// dest, [`end_filling`] returns it later. So the two are merged one after the other, as by cp.
 ///
@@ -162,7 +115,7 @@ pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNod
         && ctx
             .descriptors
             .pin(&node, Side::Dest, ctx)
-            .is_ok_and(|dest| !is_node_native(ctx, &node, dest.as_fd()));
+            .is_ok_and(|dest| !ctx.is_node_native(&node, dest.as_fd()));
     ctx.writers.begin_directory(dest, node, stays)
 }
 
@@ -288,25 +241,11 @@ impl UsedNames {
         Ok(())
     }
 
-    /// Fails if an earlier operand has made the dest of this one, unless that dest is renamed
-    /// to a numbered backup.
-    pub(super) fn check_dest(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
-        let is_numbered = entry.backup_rule() == Some(Backup::Numbered);
-        if is_numbered || self.first(entry, None).is_none() {
-            return Ok(());
-        }
-        let source = &Facts::of(source);
-        let treatment = entry.treatment();
-        let symlinks = entry.ctx.policy.symlinks_of_dest(source, treatment);
-        if let Some(dest) = entry.dest_facts(symlinks) {
-            match sameness(entry, treatment, source, &dest) {
-                Sameness::SameFile => return Err(entry.refused(Refusal::SameFile)),
-                Sameness::AlreadyThere => return Ok(()),
-                Sameness::Distinct => {}
-            }
-        }
-        entry.present_dest(symlinks)?;
-        Err(just_created(entry, source))
+    /// Returns `true` if an earlier operand has made the dest of this one, and that is not renamed to a numbered backup.
+    pub(super) fn has_made_dest(&self, entry: &Entry<'_>) -> bool {
+        entry.is_operand()
+            && entry.backup_rule() != Some(Backup::Numbered)
+            && self.first(entry, None).is_some()
     }
 
     /// Fails if a directory would replace the dest that an earlier operand has made. Without backups,

@@ -5,11 +5,12 @@
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::io::Errno;
 
+use super::attributes::{AttributeError, Attributes};
 use super::changes::Changes;
 use super::decide::mode::DestAcl;
 use super::decide::times::StoredTimes;
@@ -20,13 +21,13 @@ use super::options::Dest;
 use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
-use crate::error::Error;
+use crate::error::{Error, Operation};
 use crate::failures::{Diagnostic, Failures};
 use crate::hashing::{HashMap, HashSet};
-use crate::node::{Place, Side};
+use crate::node::{Dir, Place, Side};
 use crate::paths;
 use crate::report::Report;
-use crate::sys::{self, Fd};
+use crate::sys::{self, Fd, Storage};
 use crate::walk::Settings;
 
 /// The reason why an entry was not copied, and the stage that its copy had reached.
@@ -43,8 +44,6 @@ pub(super) enum Stage {
     /// Making the copy. If events are wanted, such a failure also emits
     /// [`Event::Attempted`](crate::observer::Event::Attempted).
     Making,
-    /// As `Making`, and the dest is a symbolic link that leads nowhere yet. It was not changed.
-    AtDanglingDest,
 }
 
 impl Failure {
@@ -82,6 +81,8 @@ pub(super) struct Context<'a> {
     /// A complete dest without a name could not be given one, so the next ones are written under their names.
     pub(super) lacks_unnamed_files: AtomicBool,
     pub(super) writers: Writers,
+    /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
+    pub(super) native: AtomicU64,
     /// The rules by which the filesystems of dests store times, as far as probes have shown them, by device numbers.
     pub(super) stored_times: Mutex<HashMap<u32, StoredTimes>>,
     pub(super) changes: Changes,
@@ -114,6 +115,28 @@ pub(super) enum Use {
     Dest {
         operand: u32,
     },
+}
+
+/// Knows filesystems.
+impl Context<'_> {
+    /// Returns `true` if a native filesystem has this device number. `file` is on it.
+    pub(super) fn is_native(&self, device: u32, file: BorrowedFd<'_>) -> bool {
+        let known = u64::from(device) << 2 | 2;
+        // Relaxed: the number is complete by itself.
+        let last = self.native.load(Relaxed);
+        if last & !1 == known {
+            return last & 1 != 0;
+        }
+        let is_native = Storage::of(file) == Storage::Native;
+        self.native.store(known | u64::from(is_native), Relaxed);
+        is_native
+    }
+
+    /// Returns `true` if the open dest of a node is on a native filesystem.
+    pub(super) fn is_node_native(&self, node: &CopyNode, dest: BorrowedFd<'_>) -> bool {
+        let identity = node.dir.slot(Side::Dest).identity();
+        identity.is_some_and(|dir| self.is_native(dir.device(), dest))
+    }
 }
 
 /// Opens directories.
@@ -223,8 +246,35 @@ impl Context<'_> {
     }
 }
 
-/// Reports failures.
+/// Builds and reports errors.
 impl Context<'_> {
+    /// Returns the error of an operation on a directory in flight.
+    pub(super) fn node_error(
+        &self,
+        node: &CopyNode,
+        side: Side,
+        operation: Operation,
+        errno: Errno,
+    ) -> Error {
+        Error::failed(operation, self.place_path(&node.place, side), errno).at(side)
+    }
+
+    /// Reports the warning about attributes, and returns their error, if there is one.
+    pub(super) fn report_attributes(
+        &self,
+        operand: u32,
+        attributes: Attributes,
+        dest_path: impl Fn() -> PathBuf,
+    ) -> Result<(), Error> {
+        let error = |AttributeError { operation, errno }: AttributeError| {
+            Error::failed(operation, dest_path(), errno).at_dest()
+        };
+        if let Some(warning) = attributes.warning {
+            self.warn(operand, error(warning));
+        }
+        attributes.outcome.map_err(error)
+    }
+
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
         let failure = Diagnostic::Failure(error);

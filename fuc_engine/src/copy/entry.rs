@@ -1,7 +1,7 @@
 //! One entry on its way through a run: its names at both sides, what is there, and the rules, paths and events that
 //! depend on it.
 //!
-//! It looks only when it is asked to, and changes nothing. [`diagnose`](super::diagnose) builds its errors.
+//! It looks only when it is asked to, and changes nothing.
 
 use std::ffi::{CStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,18 +11,18 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::attributes;
+use super::attributes::{self, Attributes};
 use super::changes::Spot;
 use super::context::{Context, Failure, Stage};
 use super::decide::mode::{DestAcl, Origin};
-use super::decide::overwrite::DestTreatment;
-use super::facts::{CopyDir, CopyNode, DestState, Facts, FileId, Symlinks};
+use super::decide::settle::DestTreatment;
+use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks, Vacated};
 use super::options::{Backup, LinkKind};
-use crate::error::{Error, Operation};
+use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::observer::{CopyMethod, Event};
 use crate::paths;
-use crate::sys::{self, At, Blocking, Identity, Inode, Stat};
+use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage};
 
 /// A source to copy, and the name of its dest: an entry of a node, or an operand.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ pub(super) struct Entry<'a> {
     pub(super) kind: FileType,
     /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
-    pub(super) dest_state: DestState<&'a CStr>,
+    pub(super) vacated: Vacated<&'a CStr>,
     /// `None` for an operand.
     pub(super) node: Option<&'a CopyNode>,
     /// Index of the operand that the entry is or lies below.
@@ -63,7 +63,7 @@ impl<'a> Entry<'a> {
             },
             kind,
             symlinks: ctx.policy.symlinks_of_operands(),
-            dest_state: DestState::Unchecked,
+            vacated: Vacated::No,
             node: None,
             operand: index,
         }
@@ -85,7 +85,7 @@ impl<'a> Entry<'a> {
             dest_name: listed.name,
             kind: listed.kind(),
             symlinks: ctx.policy.symlinks_of_entries,
-            dest_state: DestState::Unchecked,
+            vacated: Vacated::No,
             node: Some(node),
             operand: node.place.operand,
         }
@@ -138,15 +138,25 @@ impl<'a> Entry<'a> {
         }
     }
 
+    /// Returns the place of the dest after content was written to it. A link that was written through has led to it.
+    pub(super) fn written_at(&self) -> At<'a> {
+        let symlinks = match self.dest_directory_origin() {
+            Origin::Created => Symlinks::NoFollow,
+            Origin::Existing => Symlinks::Follow,
+        };
+        At {
+            symlinks,
+            ..self.dest_at()
+        }
+    }
+
     /// Returns the dest as a place for changes.
     #[inline]
     pub(super) fn spot(&self) -> Spot<'a> {
         Spot {
             dir: self.dest_dir,
             name: self.dest_name,
-            // A dangling link may be at a dest that was seen as vacant.
-            is_vacated: matches!(self.dest_state, DestState::Vacant { .. })
-                && self.treatment().vacates(),
+            is_vacated: !matches!(self.vacated, Vacated::No),
         }
     }
 }
@@ -206,18 +216,6 @@ impl Entry<'_> {
         seen.is_ok_and(|seen| sys::is_directory(&seen) && is_elsewhere(&seen))
     }
 
-    /// Does the same as [`stat_dest`](Self::stat_dest). Returns `None` if nothing is there, or a link to itself that will
-    /// be unlinked.
-    pub(super) fn present_dest(&self, symlinks: Symlinks) -> Result<Option<Stat>, Failure> {
-        match self.stat_dest(symlinks) {
-            Err(Errno::NOENT) => Ok(None),
-            Err(Errno::LOOP) if self.ctx.policy.options.force => Ok(None),
-            seen => seen
-                .map(Some)
-                .map_err(|errno| self.dest_stat_failure(errno)),
-        }
-    }
-
     /// Returns the facts about the dest, or `None` if it does not exist or cannot be looked at.
     pub(super) fn dest_facts(&self, symlinks: Symlinks) -> Option<Facts> {
         let seen = self.stat_dest(symlinks).ok();
@@ -259,10 +257,26 @@ impl Entry<'_> {
         }
     }
 
-    /// Returns `true` if something must be known about the dest before it is written to.
-    pub(super) fn has_rules(&self) -> bool {
-        let rules = &self.ctx.policy.options.rules;
-        !rules.are_plain_with(self.backup_rule())
+    /// Returns `true` if another worker may meet the dest that this worker creates.
+    #[inline]
+    pub(super) fn may_be_met(&self) -> bool {
+        let is_existing = |node: &CopyNode| node.state.origin() == Origin::Existing;
+        self.ctx.merges_directories || self.node.is_some_and(is_existing)
+    }
+
+    /// Returns `true` if the directory of the dest is on a native filesystem.
+    pub(super) fn has_native_dest(&self) -> bool {
+        let ctx = self.ctx;
+        if let Some(node) = self.node {
+            return ctx.is_node_native(node, self.dest_dir);
+        }
+        match ctx.operands.parent(self.operand) {
+            Some(parent) => ctx.is_native(parent.identity.device(), self.dest_dir),
+            None => *ctx.is_target_native.get_or_init(|| {
+                let dir = paths::open_directory_of(self.dest_dir, self.dest_name);
+                dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
+            }),
+        }
     }
 
     /// Returns whether this run created the directory that the dest is in.
@@ -316,6 +330,14 @@ impl Entry<'_> {
         PathBuf::from(OsString::from_vec([directory, name].concat()))
     }
 
+    /// Returns the backup that was made of the dest, relative to the directory of the dest.
+    pub(super) fn backup(&self) -> Option<&CStr> {
+        match self.vacated {
+            Vacated::Renamed(name) => Some(name),
+            Vacated::No | Vacated::Unlinked => None,
+        }
+    }
+
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, failure: Failure) {
         if failure.stage != Stage::Preparing {
@@ -363,43 +385,80 @@ impl Entry<'_> {
         event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
     ) {
         let [source, dest] = [Side::Source, Side::Dest].map(|side| self.path(side));
-        let backup = self.dest_state.backup();
-        let backup = backup.map(|name| self.path_beside(name));
+        let backup = self.backup().map(|name| self.path_beside(name));
         let event = event(&source, &dest, backup.as_deref());
         self.ctx.report.event(event);
     }
 }
 
-/// An entry that is kept for later, without the directories that it was found in. It delays the finish of its node.
+/// Returns a refusal with the paths of the source and of the dest.
+pub(super) fn refused(refusal: Refusal, [source, dest]: [PathBuf; 2]) -> Error {
+    match refusal {
+        Refusal::SameFile | Refusal::IntoItself => {
+            Error::refused(refusal, source).with_other(Side::Dest, dest)
+        }
+        _ => Error::refused(refusal, dest)
+            .at_dest()
+            .with_other(Side::Source, source),
+    }
+}
+
+/// Builds errors.
+impl Entry<'_> {
+    pub(super) fn source_error(&self, operation: Operation, errno: Errno) -> Error {
+        Error::failed(operation, self.path(Side::Source), errno)
+    }
+
+    pub(super) fn dest_error(&self, operation: Operation, errno: Errno) -> Error {
+        Error::failed(operation, self.path(Side::Dest), errno).at_dest()
+    }
+
+    /// Returns the failure of a stat of the source, before anything was copied.
+    pub(super) fn source_stat_failure(&self, errno: Errno) -> Failure {
+        Failure::preparing(self.source_error(Operation::Stat, errno))
+    }
+
+    /// Returns the failure of a stat of the dest, before anything was copied.
+    pub(super) fn dest_stat_failure(&self, errno: Errno) -> Failure {
+        Failure::preparing(self.dest_error(Operation::Stat, errno))
+    }
+
+    /// Returns the failure of `operation` on the dest while the copy is made.
+    pub(super) fn making_failure(&self, operation: Operation, errno: Errno) -> Failure {
+        Failure::making(self.dest_error(operation, errno))
+    }
+
+    /// Returns a refusal with both paths, before anything was copied.
+    pub(super) fn refused(&self, refusal: Refusal) -> Failure {
+        let paths = [Side::Source, Side::Dest].map(|side| self.path(side));
+        Failure::preparing(refused(refusal, paths))
+    }
+
+    /// Returns a refusal that is about the source alone, before anything was copied.
+    pub(super) fn source_refused(&self, refusal: Refusal) -> Failure {
+        Failure::preparing(Error::refused(refusal, self.path(Side::Source)))
+    }
+
+    /// Reports the warning about attributes of the dest, and returns their error, if there is one.
+    pub(super) fn report_attributes(&self, attributes: Attributes) -> Result<(), Error> {
+        let path = || self.path(Side::Dest);
+        self.ctx.report_attributes(self.operand, attributes, path)
+    }
+}
+
+/// An entry that is kept for later, without the directories that it was found in. Nothing was done about its dest yet. It
+/// delays the finish of its node.
 pub(super) struct StoredEntry {
     /// The name in a node, or the source of an operand.
     pub(super) place: Place<CopyDir>,
     pub(super) kind: FileType,
-    dest_state: DestState<Box<CStr>>,
 }
 
 impl StoredEntry {
     pub(super) fn of(entry: &Entry<'_>) -> Self {
         Self {
-            dest_state: entry.dest_state.map(|&name| name.into()),
-            ..Self::of_place(entry.place(), entry.kind)
-        }
-    }
-
-    /// Keeps a source of type `kind` that was queued as a directory. Takes over the use of its parent.
-    pub(super) fn of_place(place: Place<CopyDir>, kind: FileType) -> Self {
-        Self {
-            place,
-            kind,
-            dest_state: DestState::Unchecked,
-        }
-    }
-
-    /// Returns the entry as it was when it was stored. `entry` holds its names and directories.
-    pub(super) fn restore<'a>(&'a self, entry: Entry<'a>) -> Entry<'a> {
-        Entry {
-            dest_state: self.dest_state.map(|name| &**name),
-            ..entry
+            place: entry.place(),
+            kind: entry.kind,
         }
     }
 }

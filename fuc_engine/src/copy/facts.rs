@@ -2,6 +2,7 @@
 //!
 //! Nothing here makes a system call.
 
+use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -77,40 +78,22 @@ impl Fingerprint {
     }
 }
 
-/// The knowledge about the dest of an entry before its copy is made. `N` holds the name of a backup.
+/// Says what this run has done to the file that was at a dest, before the copy is made. `N` holds the name of a backup.
 #[derive(Clone, Copy)]
-pub(super) enum DestState<N> {
-    /// Unknown: no rules apply, so the dest is looked at only if creation fails.
-    Unchecked,
-    /// Something is there: a file that may be written to, or a directory.
-    Occupied,
-    /// Something is there, and stays until the copy is complete, which replaces it.
-    Replaced,
-    /// Nothing is there: it never was, was unlinked, or was renamed to `backup`. A file that
-    /// another process creates there now is not written to.
-    Vacant {
-        /// New name of the file that was there, relative to the directory of the dest.
-        backup: Option<N>,
-    },
+pub(super) enum Vacated<N> {
+    /// Nothing: it is still there, or never was.
+    No,
+    Unlinked,
+    /// It has a new name, relative to the directory of the dest.
+    Renamed(N),
 }
 
-impl<N> DestState<N> {
-    /// Changes the way in which the name of the backup is held.
-    pub(super) fn map<'s, M>(&'s self, name: impl FnOnce(&'s N) -> M) -> DestState<M> {
+impl Vacated<Box<CStr>> {
+    pub(super) fn borrowed(&self) -> Vacated<&CStr> {
         match self {
-            Self::Unchecked => DestState::Unchecked,
-            Self::Occupied => DestState::Occupied,
-            Self::Replaced => DestState::Replaced,
-            Self::Vacant { backup } => DestState::Vacant {
-                backup: backup.as_ref().map(name),
-            },
-        }
-    }
-
-    pub(super) fn backup(self) -> Option<N> {
-        match self {
-            Self::Vacant { backup } => backup,
-            Self::Unchecked | Self::Occupied | Self::Replaced => None,
+            Self::No => Vacated::No,
+            Self::Unlinked => Vacated::Unlinked,
+            Self::Renamed(name) => Vacated::Renamed(name),
         }
     }
 }

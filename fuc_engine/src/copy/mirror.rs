@@ -29,7 +29,7 @@ use std::{iter, thread};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::collisions::{has_other_spelling, is_node_native};
+use super::collisions::has_other_spelling;
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
 use super::facts::{CopyNode, FileId, FileTime, Symlinks};
@@ -519,7 +519,7 @@ impl Mirror<'_, '_> {
         stored: &CStr,
         other_forms: &mut Option<OtherForms>,
     ) -> Result<Option<CString>, Error> {
-        if is_node_native(self.ctx, self.node, self.dest) {
+        if self.ctx.is_node_native(self.node, self.dest) {
             return Ok(None);
         }
         let known = match other_forms {

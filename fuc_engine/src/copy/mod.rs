@@ -2,10 +2,27 @@
 //!
 //! A directory's copy is made when the directory is entered, and gets its final mode when the
 //! last entry under it is finished, by the same climb that removes a directory in a removal.
-//! Everything else takes one way, which [`run`] describes:
+//! Everything else takes one way. It ends early for an entry that waits, or goes to another engine: before `settle`, nothing is
+//! done about its dest.
 //!
 //! ```text
-//! look ─▶ decide ─▶ back up or unlink ─▶ make ─▶ set attributes ─▶ report
+//! look at or open the source ─▶ another name of it was copied? ─▶ settle what happens to the dest ─▶ make ─▶ report
+//! ```
+//!
+//! In a directory that this run has made, nothing is there, so the dest is created at once, and looked at only if something is
+//! there after all. In an older directory the dest is looked at first. `decide/settle` has the table of what happens to it.
+//!
+//! This is the walk of a small file into a new directory:
+//!
+//! ```text
+//! run/visitor     visit         names the entry, which `entry` describes
+//! run/pipeline    copy_file
+//!   make/file       open_regular  opens the source: open, fstat
+//!   dest            open          creates the dest, by `changes`: open
+//!   make/file       fill
+//!     content         run           moves the content: copy_file_range
+//!     attributes      transfer      sets times, owner and mode
+//!   run/pipeline    note_filled   counts and reports
 //! ```
 //!
 //! | file | holds |
@@ -14,17 +31,14 @@
 //! | `facts` | facts about a file, made once from a stat; what is kept for each directory in flight |
 //! | `policy` | the options of a run and the rules of the system, and the answers that need nothing else |
 //! | `decide/mode` | the modes that dests are created with and end up with |
-//! | `decide/overwrite` | whether a dest that exists is replaced, and whether that would destroy the source |
-//! | `decide/clear` | what happens to a dest that is in the way |
+//! | `decide/settle` | what happens to a dest that exists |
 //! | `decide/times` | whether a dest is older than its source, and what a filesystem makes of times |
 //! | `mirror` | deletes what sources do not have, before anything is copied there: finds these names, and removes them |
 //! | `context` | what all stages share: options, operands, descriptors and the report |
-//! | `entry` | an entry: its names and directories, what is there, which rules apply to its dest, its paths and events; an entry that is kept for later |
-//! | `diagnose` | errors about entries, and which is reported first |
-//! | `dest/` | dests that are open, and the names that they have until they are complete |
-//! | `dest/existing` | applies the rules for existing dests, asks their filesystem which times it stores, and unlinks what is in the way |
-//! | `dest/alias` | whether a dest is the source, leads to it, or is equal to it |
-//! | `dest/open` | creates or opens a dest file; dangling links |
+//! | `entry` | an entry: its names and directories, what is there, which rules apply to its dest, its paths, errors and events; an entry that is kept for later |
+//! | `cycles` | directories whose copies would not end |
+//! | `dest/` | creates or opens a dest file; the names that it has until it is complete |
+//! | `dest/settling` | looks at dests, answers the questions of `decide/settle`, and unlinks or renames what is in the way |
 //! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/` | moves content by the best possible way |
 //! | `content/sparse` | finds the holes of a source, and leaves holes in a dest |
@@ -45,8 +59,7 @@
 //! | `parents` | makes the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
 //! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories; shares them with other engines |
-//! | `run/pipeline` | leads one entry through the stages |
-//! | `run/making` | makes the copy of an entry, or links it to another copy; counts and reports each copy |
+//! | `run/pipeline` | leads one entry through the stages; links it to another copy; counts and reports each copy |
 //! | `run/large` | leads a large file from its listing to its end |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | compares copies with their sources, in batches |
@@ -69,8 +82,8 @@ mod changes;
 mod collisions;
 mod content;
 mod context;
+mod cycles;
 mod dest;
-mod diagnose;
 mod durability;
 mod entry;
 mod facts;
@@ -95,9 +108,8 @@ use run::CopyRun;
 /// or changes anything. A fact that costs a stat comes as a closure, which is called if the
 /// decision needs it.
 mod decide {
-    pub(super) mod clear;
     pub(super) mod mode;
-    pub(super) mod overwrite;
+    pub(super) mod settle;
     pub(super) mod times;
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 
 use super::decide::mode::{self, Origin};
-use super::decide::overwrite::DestTreatment;
+use super::decide::settle::DestTreatment;
 use super::facts::{Facts, Symlinks};
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::setup::Execution;

@@ -1,18 +1,7 @@
 //! One run of a copy: the only file, with those below it, that knows the whole pipeline.
 //!
-//! ```text
-//! visit ─▶ fast path (regular file, no rules): make         O_EXCL first, no look
-//!      └─▶ look ─▶ decide ─▶ back up or unlink ─▶ make ─▶ attributes ─▶ report
-//!          ▲                                       │ the type has changed
-//!          └────────────── one retry ──────────────┘
-//! ```
-//!
-//! Creation comes first in `make`. Only after `EEXIST` does it call `dest::clear_dest`, which decides
-//! about the dest in the way. Each stage returns a value to the run.
-//!
 //! - [`visitor`]: the run, as the walk sees it, also if several engines share it.
-//! - [`pipeline`]: the way of one entry through the stages.
-//! - [`making`]: makes one copy, or links the dest to another copy; counts and reports each copy.
+//! - [`pipeline`]: the way of one entry through the stages, and the links to other copies.
 //! - [`large`]: the way of a large file.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.
@@ -24,7 +13,7 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
 use tasks::CopyTask;
@@ -33,7 +22,7 @@ use verifying::Unverified;
 use super::changes::Changes;
 use super::collisions::UsedNames;
 use super::content::Next;
-use super::context::{Context, Deletions, Failure};
+use super::context::{Context, Deletions};
 use super::dest::backup;
 use super::durability::Durability;
 use super::entry::Entry;
@@ -56,12 +45,11 @@ use crate::paths;
 use crate::report::Report;
 use crate::setup::Execution;
 use crate::sync::lock;
-use crate::sys::{self, Identity, PrivateTables, Stat};
+use crate::sys::{self, Identity, PrivateTables};
 use crate::walk::{self, Settings, Stealing, Walker};
 
 mod durable;
 mod large;
-mod making;
 mod pipeline;
 mod tasks;
 mod verifying;
@@ -136,6 +124,7 @@ impl<'a> CopyRun<'a> {
                 descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
+                native: AtomicU64::new(0),
                 stored_times: Mutex::default(),
                 changes: Changes::Real,
                 deletions: Deletions::default(),
@@ -163,14 +152,6 @@ impl<'a> CopyRun<'a> {
         let is_harmless =
             self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
         self.ctx.policy.options.tables.filter(|_| is_harmless)
-    }
-
-    /// Fails if the entry is an operand whose dest an earlier operand has made.
-    fn check_dest_of_operand(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
-        match entry.is_operand() {
-            true => self.used.check_dest(entry, source),
-            false => Ok(()),
-        }
     }
 
     fn assists(&self) -> bool {

@@ -1,14 +1,11 @@
 //! The dests that are being written, so that no two workers write one of them at once.
 
 use std::collections::hash_map::Entry;
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use super::facts::{CopyNode, FileId};
 use crate::hashing::HashMap;
 use crate::sync::lock;
-use crate::sys::Storage;
 
 #[derive(Default)]
 pub(super) struct Writers {
@@ -16,8 +13,6 @@ pub(super) struct Writers {
     file_done: Condvar,
     /// The dests to which several directories may be copied, by their parents.
     directories: Mutex<HashMap<usize, HashMap<FileId, Turn>>>,
-    /// The filesystem that was queried last: its device number, a 1, and a 1 if it is a native one.
-    native: AtomicU64,
 }
 
 #[derive(Default)]
@@ -134,26 +129,12 @@ impl Writers {
     pub(super) fn forget_in(&self, parent: &CopyNode) {
         lock(&self.directories).remove(&parent.address());
     }
-
-    /// Returns `true` if a native filesystem has this device number. `file` is on it.
-    pub(super) fn is_native(&self, device: u32, file: BorrowedFd<'_>) -> bool {
-        let known = u64::from(device) << 2 | 2;
-        // Relaxed: the number is complete by itself.
-        let last = self.native.load(Ordering::Relaxed);
-        if last & !1 == known {
-            return last & 1 != 0;
-        }
-        let is_native = Storage::of(file) == Storage::Native;
-        self.native
-            .store(known | u64::from(is_native), Ordering::Relaxed);
-        is_native
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     #[test]

@@ -20,12 +20,11 @@ use rustix::io::Errno;
 
 use crate::copy::changes::{Replaces, Spot};
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{FileId, Symlinks};
 use crate::copy::operand::Bases;
 use crate::copy::options::{Backup, CopyOp, Dest, DestRules};
-use crate::error::{Error, Operation, Refusal};
+use crate::error::{Operation, Refusal};
 use crate::hashing::HashMap;
 use crate::observer::Event;
 use crate::paths;
@@ -35,12 +34,11 @@ use crate::sys::{self, Listing, Stat};
 /// has vanished.
 pub(super) fn make(
     entry: &Entry<'_>,
-    source: &Stat,
     dest: &Stat,
     numbers: &mut BackupNumbers,
 ) -> Result<Option<Box<CStr>>, Failure> {
     let rules = &entry.ctx.policy.options.rules;
-    if rules.backup != Some(Backup::Numbered) && would_replace_source(entry, source, rules) {
+    if rules.backup != Some(Backup::Numbered) && would_replace_source(entry, rules) {
         return Err(entry.refused(Refusal::BackupOverSource));
     }
     let renamed = rename_to_backup(entry.ctx, entry.spot(), dest, numbers);
@@ -48,30 +46,25 @@ pub(super) fn make(
 }
 
 /// Returns `true` if the source is the file that a simple backup of the dest would replace.
-fn would_replace_source(entry: &Entry<'_>, source: &Stat, rules: &DestRules) -> bool {
+fn would_replace_source(entry: &Entry<'_>, rules: &DestRules) -> bool {
     let Ok(backup) = BackupNames::simple(rules, entry.dest_dir, entry.dest_name).next() else {
         return false;
     };
     let (_, source_base) = paths::split(entry.source_name.to_bytes());
     let (_, backup_base) = paths::split(backup.name.to_bytes());
+    let replaced = || sys::stat(entry.dest_dir, &backup.name, Symlinks::Follow);
     source_base == backup_base
-        && sys::stat(entry.dest_dir, &backup.name, Symlinks::Follow)
-            .is_ok_and(|backup| FileId::of(source) == FileId::of(&backup))
+        && matches!((entry.stat_source(), replaced()), (Ok(source), Ok(replaced))
+            if FileId::of(&source) == FileId::of(&replaced))
 }
 
 /// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
 pub(crate) fn restore(entry: &Entry<'_>) {
-    restore_in(entry, Ok(entry.dest_dir));
-}
-
-/// Does the same as [`restore`] for an entry whose dest directory was not open before. `dir` is that directory.
-pub(crate) fn restore_in(entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) {
-    let Some(name) = entry.dest_state.backup() else {
+    let Some(name) = entry.backup() else {
         return;
     };
     let changes = &entry.ctx.changes;
-    let restored = dir.and_then(|dir| changes.rename(dir, name, entry.dest_name, Replaces::Files));
-    match restored {
+    match changes.rename(entry.dest_dir, name, entry.dest_name, Replaces::Files) {
         Ok(()) => entry.emit(|_, dest, backup| Event::RestoredBackup {
             backup: backup.unwrap_or(dest),
             dest,
@@ -80,44 +73,22 @@ pub(crate) fn restore_in(entry: &Entry<'_>, dir: Result<BorrowedFd<'_>, Errno>) 
     }
 }
 
-/// Makes the directory of `entry`, whose creation failed with EEXIST. If the rules ask for backups, a
-/// dest that is not a directory is renamed to one. Otherwise the dest stays.
+/// Renames the dest of a directory, which was seen as `dest`, to its backup, and makes a directory in its place.
 pub(crate) fn replace_by_directory(
     entry: &Entry<'_>,
+    dest: &Stat,
     mode: u32,
     numbers: &mut BackupNumbers,
-) -> Result<Origin, Error> {
-    let ctx = entry.ctx;
-    let rules = &ctx.policy.options.rules;
-    if rules.backup.is_none() {
-        return Ok(Origin::Existing);
-    }
-    let failed = |operation| move |errno| entry.dest_error(operation, errno);
-    let look = |symlinks| entry.stat_dest(symlinks);
-    let dest = match look(Symlinks::NoFollow) {
-        // It has vanished, or is a dangling link named with a trailing slash.
-        Err(Errno::NOENT) => return Ok(Origin::Existing),
-        seen => seen.map_err(failed(Operation::Stat))?,
-    };
-    let leads_to_directory = rules.follow_links_to_directories
-        && look(Symlinks::Follow).is_ok_and(|target| sys::is_directory(&target));
-    if sys::is_directory(&dest) || leads_to_directory {
-        return Ok(Origin::Existing);
-    }
-    let spot = entry.spot();
-    let moved = rename_to_backup(ctx, spot, &dest, numbers);
-    let moved = moved.map_err(failed(Operation::Backup))?;
-    let created = ctx.changes.create_directory(spot.vacated(), mode);
-    let created = created.inspect_err(|_| {
+) -> Result<(), Errno> {
+    let (changes, spot) = (&entry.ctx.changes, entry.spot());
+    let moved = rename_to_backup(entry.ctx, spot, dest, numbers)?;
+    let created = changes.create_directory(spot.vacated(), mode);
+    created.inspect_err(|_| {
         if let Some(moved) = moved {
             // Ignore a failure: the error to report is that of creating the directory.
-            let _ = ctx
-                .changes
-                .rename(spot.dir, &moved, spot.name, Replaces::Nothing);
+            let _ = changes.rename(spot.dir, &moved, spot.name, Replaces::Nothing);
         }
-    });
-    created.map_err(failed(Operation::Backup))?;
-    Ok(Origin::Created)
+    })
 }
 
 /// Renames a name, which was seen as `dest`, to a backup. Returns the backup's name, or `None` if the dest has

@@ -1,21 +1,12 @@
 //! Dests that are open to be written to, and the names that they have until they are complete.
 //!
-//! - [`existing`]: looks at dests that exist, and renames or unlinks those in the way.
-//! - [`alias`]: finds out whether a dest is the source, or may be.
-//! - [`open`]: creates or opens a dest file, and truncates it.
-//! - [`backup`]: renames dests to backups, and back.
+//! - [`settling`]: looks at dests, and unlinks or renames those in the way.
+//! - [`backup`]: names backups, and renames dests to them and back.
 //! - [`power_cut`]: finds dests whose content a power cut has taken.
 //!
-//! This is what happens to a dest that exists:
-//!
-//! | a dest | decided by | done by |
-//! |---|---|---|
-//! | is kept, or the user is asked | `decide::overwrite`, if there are rules | [`existing::decide`], which breaks |
-//! | is renamed to a backup, or unlinked before the copy | `Entry::treatment`: the options alone | [`existing::prepare`] |
-//! | is replaced by a rename when the copy is complete | [`existing::prepare`] | [`open`], `OpenDest::close_and_rename`; `make` |
-//! | is unlinked, refused or written to, after `EEXIST` | `decide::clear` | [`clear_dest`]; [`open`] truncates it |
-//! | cannot be opened, and is unlinked by `--force` | [`open`] | [`open`] |
-//! | is replaced by a link or a special file | `decide::clear` | `make` |
+//! `decide::settle` has the table of what happens to a dest that exists. Here a dest file is created or opened in the way
+//! that was settled. Nothing is truncated before it is known that the file that was opened is not the source: only this check,
+//! and the order that [`settling`] describes, protect the source of `cp f f`, whatever alias names it.
 //!
 //! Each write sets the time of modification to the present. So a file that is being written looks newer than its source,
 //! and `cp -u` would keep it after SIGKILL. A large dest therefore has no name until it is complete: the kernel removes it if its
@@ -30,26 +21,26 @@ use std::sync::atomic::Ordering;
 
 use rustix::io::Errno;
 
-use super::changes::hidden_name;
+use super::attributes;
+use super::changes::{Spot, hidden_name};
 use super::collisions;
+use super::content::{OpenSource, has_holes};
 use super::context::Failure;
 use super::decide::mode::Origin;
-use super::diagnose;
+use super::decide::settle::Way;
 use super::entry::Entry;
-use super::facts::{DestState, FileId, Symlinks};
+use super::facts::{FileId, Symlinks};
+use super::options::Sparse;
 use super::writers::Writing;
-use crate::error::{Error, Operation};
-use crate::observer::Event;
+use crate::error::{Error, Operation, Refusal};
 use crate::paths;
-use crate::sys::{self, Blocking, Fd, Stat};
+use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 
-pub(super) mod alias;
+use settling::{may_be_source, unlink};
+
 pub(super) mod backup;
-pub(super) mod existing;
-pub(super) mod open;
 mod power_cut;
-
-pub(super) use existing::{clear_dest, decide_to_clear};
+pub(super) mod settling;
 
 /// Size from which a dest gets its name last, which takes up to four more calls.
 ///
@@ -168,7 +159,7 @@ impl<'w> OpenDest<'w> {
         match (stored, naming) {
             (Err(errno), _) => Err(entry.making_failure(Operation::Close, errno)),
             (Ok(()), Naming::Hidden) => Ok(false),
-            (Ok(()), _) => Err(diagnose::file_creation(entry, errno)),
+            (Ok(()), _) => Err(entry.making_failure(Operation::CreateFile, errno)),
         }
     }
 
@@ -214,9 +205,7 @@ impl ClosedDest<'_> {
         let named = sys::stat(entry.dest_dir, self.name(entry), Symlinks::NoFollow)?;
         let seen = self.seen?;
         let looks_alike = || sys::is_regular(&named) && named.st_size == seen.st_size;
-        match FileId::of(&named) == FileId::of(&seen)
-            || looks_alike() && !collisions::is_native(entry)
-        {
+        match FileId::of(&named) == FileId::of(&seen) || looks_alike() && !entry.has_native_dest() {
             true => Ok(()),
             false => Err(Errno::STALE),
         }
@@ -242,8 +231,7 @@ impl ClosedDest<'_> {
     }
 }
 
-/// Creates the dest of a large source without a name. Returns `None` if that is not possible, or if
-/// something may be at the dest.
+/// Creates the dest of a large source without a name. Returns `None` if that is not possible.
 ///
 /// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
 /// accepted the link.
@@ -254,8 +242,7 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     if !names_file
         // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
         || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
-        || may_be_occupied(entry)
-        || !collisions::is_native(entry)
+        || !entry.has_native_dest()
     {
         return None;
     }
@@ -268,7 +255,9 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
 /// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
 #[cold]
 pub(crate) fn try_create_hidden<'w>(entry: &Entry<'_>, source: &Stat) -> Option<OpenDest<'w>> {
-    if may_be_occupied(entry) {
+    let is_vacant = entry.dest_directory_origin() == Origin::Created
+        || entry.stat_dest(Symlinks::NoFollow).err() == Some(Errno::NOENT);
+    if !is_vacant {
         return None;
     }
     create_beside(entry, source.st_mode, Naming::Hidden).ok()
@@ -306,22 +295,296 @@ fn may_be_opened_again(entry: &Entry<'_>, source: &Stat) -> bool {
     policy.user == 0 || source.st_mode & !policy.umask() & OWNER_WRITES != 0
 }
 
-/// Returns `true` if something may be at the dest.
-fn may_be_occupied(entry: &Entry<'_>) -> bool {
-    let is_vacant = matches!(entry.dest_state, DestState::Vacant { .. })
-        || entry.dest_directory_origin() == Origin::Created;
-    !is_vacant && entry.stat_dest(Symlinks::NoFollow).err() != Some(Errno::NOENT)
+/// A dest that is created, or opened and emptied.
+#[derive(Clone, Copy)]
+struct Opening<'o> {
+    entry: &'o Entry<'o>,
+    source: &'o OpenSource,
 }
 
-/// Unlinks the dest, which makes its name vacant. Another process may have done that before.
-pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
-    match entry.ctx.changes.unlink(entry.spot()) {
-        Ok(()) => entry.emit(|_, dest, _| Event::RemovedDest(dest)),
-        Err(Errno::NOENT) => {}
-        Err(errno) => {
-            let error = entry.dest_error(Operation::Remove, errno);
-            return Err(Failure::preparing(error));
+/// Creates or opens the dest of `source` in the way that is settled. Returns `None` if it should be created, and something is
+/// there. A large new dest gets its name when it is complete, if that is possible.
+#[inline(always)]
+pub(crate) fn open<'o>(
+    entry: &'o Entry<'o>,
+    source: &'o OpenSource,
+    way: Way,
+) -> Result<Option<OpenDest<'o>>, Failure> {
+    if way == Way::Create
+        && may_be_named_last(entry, &source.stat)
+        && let Some(file) = try_create_unnamed(entry, &source.stat)
+    {
+        return Ok(Some(OpenDest::new_file(file, Naming::WhenComplete)));
+    }
+    let opening = Opening { entry, source };
+    match entry.may_be_met() {
+        true => opening.open_alone(way),
+        false => opening.open(way),
+    }
+}
+
+impl<'o> Opening<'o> {
+    fn failed(self, errno: Errno) -> Failure {
+        self.entry.making_failure(Operation::CreateFile, errno)
+    }
+
+    #[inline(always)]
+    fn open(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
+        match way {
+            Way::Create => match self.create(self.entry.spot()) {
+                Err(Errno::EXIST) => Ok(None),
+                // The kernel says so of each name with a slash at the end.
+                Err(Errno::ISDIR) => Err(self.failed(Errno::NOTDIR)),
+                created => created.map(Some).map_err(|errno| self.failed(errno)),
+            },
+            Way::CreateThrough => self.create_through_link().map(Some),
+            Way::Write(symlinks) => self.open_existing(symlinks).map(Some),
+            Way::Replace(_) => self.create_beside().map(Some),
+            Way::Stay(errno) => Err(self.failed(errno)),
+            Way::StayLink => {
+                let refused = self.entry.refused(Refusal::DanglingDest);
+                Err(Failure::making(refused.error))
+            }
         }
     }
-    Ok(())
+
+    /// Opens a dest that another worker may meet, and keeps it from writing to it.
+    #[cold]
+    fn open_alone(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
+        let ctx = self.entry.ctx;
+        let name = collisions::reserve_name(self.entry);
+        let Some(mut dest) = self.open(way)? else {
+            return Ok(None);
+        };
+        // A file that existed is guarded already.
+        let is_new = dest.origin == Origin::Created && dest.writing.is_none();
+        if is_new && (name.is_some() || ctx.merges_directories) {
+            let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
+            let begun = ctx.changes.really(begin);
+            dest.writing = Guards::of_file(begun.map_err(|errno| self.failed(errno))?);
+        }
+        if name.is_some() {
+            dest.writing.get_or_insert_default()._name = name;
+        }
+        Ok(Some(dest))
+    }
+
+    #[inline(always)]
+    fn create(self, spot: Spot<'_>) -> Result<OpenDest<'o>, Errno> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
+        let mode = ctx.policy.creation_mode(source.stat.st_mode);
+        let file = ctx
+            .descriptors
+            .making_room(|| ctx.changes.create_file(spot, mode))?;
+        Ok(OpenDest::new_file(file, Naming::AtOnce))
+    }
+
+    fn create_again(self) -> Result<OpenDest<'o>, Failure> {
+        let created = self.create(self.entry.spot().vacated());
+        created.map_err(|errno| self.failed(errno))
+    }
+
+    /// Fails if a file, which was seen as `present`, is the source.
+    fn check_not_source(self, present: &Stat) -> Result<(), Failure> {
+        match FileId::of(&self.source.stat) == FileId::of(present) {
+            true => Err(self.entry.refused(Refusal::SameFile)),
+            false => Ok(()),
+        }
+    }
+
+    fn open_existing(self, symlinks: Symlinks) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, .. } = self;
+        let ctx = entry.ctx;
+        let dest = At {
+            symlinks,
+            ..entry.dest_at()
+        };
+        let spot = entry.spot();
+        let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
+        match ctx.descriptors.making_room(open) {
+            Ok(opened) => self.prepare_opened(opened, dest),
+            // Another process has just replaced the file by a link.
+            Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
+                Err(entry.refused(Refusal::ThroughJustCreatedLink))
+            }
+            Err(errno) => self.open_emptied(dest, errno),
+        }
+    }
+
+    /// Opens a dest file, which could not be opened or truncated because of `errno`, in the way of cp: opening it removes
+    /// its content. Some filesystems know no other way.
+    #[cold]
+    fn open_emptied(self, dest: At<'_>, errno: Errno) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, .. } = self;
+        let ctx = entry.ctx;
+        let present = sys::stat(dest.dir, dest.name, dest.symlinks);
+        let present = present.ok().filter(|present| {
+            is_about_the_file(errno)
+                && errno != Errno::TXTBSY
+                && ctx.policy.writes_content
+                && sys::is_regular(present)
+                && entry.may_write_dest()
+        });
+        let Some(present) = present else {
+            return self.replace_by_force(errno);
+        };
+        self.check_not_source(&present)?;
+        if self.may_be_source(&present, || entry.has_native_dest()) {
+            return self.create_beside();
+        }
+        let writing = collisions::begin_writing(ctx, &present);
+        match ctx
+            .descriptors
+            .making_room(|| sys::open_emptied(dest, errno))
+        {
+            Ok(opened) => {
+                let seen = self.look(&opened)?;
+                let writing = Guards::of_file(writing);
+                Ok(OpenDest {
+                    writing,
+                    ..self.opened(opened, &seen)
+                })
+            }
+            Err(_) => self.replace_by_force(errno),
+        }
+    }
+
+    /// Replaces a file that could not be opened and emptied because of `errno`, if the options say so and that may help.
+    #[cold]
+    fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'o>, Failure> {
+        let entry = self.entry;
+        if !entry.ctx.policy.options.force || !is_about_the_file(errno) {
+            return Err(self.failed(errno));
+        }
+        let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+        let is_native = || entry.has_native_dest();
+        if present.is_ok_and(|present| self.may_be_source(&present, is_native)) {
+            return self.create_beside();
+        }
+        // The copy had begun, so `-v` names it even if the removal fails.
+        unlink(entry).map_err(|failure| Failure::making(failure.error))?;
+        self.create_again()
+    }
+
+    /// Creates a file that replaces the dest when it is complete.
+    #[cold]
+    fn create_beside(self) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let failed = |errno| self.failed(errno);
+        if !entry.ctx.changes.are_visible() {
+            // A rename takes the permissions of a removal.
+            entry.ctx.changes.unlink(entry.spot()).map_err(failed)?;
+            return self.create_again();
+        }
+        // Neither would the new file get its name, nor could it be removed.
+        if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
+            return Err(failed(Errno::PERM));
+        }
+        create_beside(entry, source.stat.st_mode, Naming::Replacing).map_err(failed)
+    }
+
+    /// Creates the file that a link at the dest leads to.
+    fn create_through_link(self) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
+        let mode = ctx.policy.creation_mode(source.stat.st_mode);
+        let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
+        let (spot, origin) = (entry.spot(), Origin::Created);
+        let opened = ctx
+            .changes
+            .open(spot, origin, || ctx.descriptors.making_room(create));
+        let opened = opened.map_err(|errno| self.failed(errno))?;
+        // Another process may have created it since, so it is emptied like an existing file.
+        let at = At {
+            symlinks: Symlinks::Follow,
+            ..entry.dest_at()
+        };
+        let dest = self.prepare_opened(opened, at)?;
+        Ok(OpenDest { origin, ..dest })
+    }
+
+    /// Prepares the opened dest for the content, if it gets any.
+    fn prepare_opened(self, dest: Fd, at: At<'_>) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, .. } = self;
+        let present = self.look(&dest)?;
+        if sys::is_regular(&present) && entry.ctx.policy.writes_content {
+            return self.empty(dest, at, &present);
+        }
+        if entry.blocking() == Blocking::OnlyForLease {
+            // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
+            // pipe makes writes wait instead of failing with EAGAIN.
+            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
+        }
+        Ok(self.opened(dest, &present))
+    }
+
+    /// Removes the content of the opened dest, unless it may be the source.
+    fn empty(self, dest: Fd, at: At<'_>, present: &Stat) -> Result<OpenDest<'o>, Failure> {
+        let Self { entry, source } = self;
+        let ctx = entry.ctx;
+        let writing = collisions::begin_writing(ctx, present);
+        let device = FileId::of(present).device;
+        let is_native = || ctx.is_native(device, dest.as_fd());
+        let keeps_content = self.may_be_source(present, is_native);
+        let gets_holes = || has_holes(&source.stat) || ctx.policy.options.sparse == Sparse::Always;
+        if keeps_content && gets_holes() {
+            return self.create_beside();
+        }
+        // An empty file is truncated too: that gives it a new time of modification.
+        if !keeps_content && let Err(errno) = sys::set_size(dest.as_fd(), 0) {
+            drop((dest, writing));
+            return self.open_emptied(at, errno);
+        }
+        Ok(OpenDest {
+            keeps_content,
+            writing: Guards::of_file(writing),
+            ..self.opened(dest, present)
+        })
+    }
+
+    /// Returns `true` if an existing dest, which was seen as `present`, may be the source. `is_native` says whether the
+    /// filesystem of the dest is a native one.
+    #[inline]
+    fn may_be_source(self, present: &Stat, is_native: impl FnOnce() -> bool) -> bool {
+        let source = self.source;
+        let are_native = || source.storage == Storage::Native && is_native();
+        !source.is_known_empty() && may_be_source(&source.stat, present, are_native)
+    }
+
+    /// Looks at an opened dest again, because another process may have replaced it since. Fails if it is the source.
+    fn look(self, dest: &Fd) -> Result<Stat, Failure> {
+        let Self { entry, .. } = self;
+        let present = sys::stat_open(dest).map_err(|errno| entry.dest_stat_failure(errno))?;
+        self.check_not_source(&present)?;
+        if let Some(durability) = &entry.ctx.durability
+            && sys::is_regular(&present)
+        {
+            // A link may have led to another filesystem.
+            let device = FileId::of(&present).device;
+            let noted = durability.note_filesystem(device, || sys::duplicate(dest.as_fd()));
+            noted.map_err(|errno| entry.making_failure(Operation::Sync, errno))?;
+        }
+        Ok(present)
+    }
+
+    /// Takes away permissions of an existing dest until its copy is complete.
+    fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'o> {
+        let Self { entry, source } = self;
+        let policy = &entry.ctx.policy;
+        OpenDest {
+            is_file: sys::is_regular(present),
+            origin: Origin::Existing,
+            mode_before: attributes::restrict(policy, dest.as_fd(), present, &source.stat),
+            ..OpenDest::new_file(dest, Naming::AtOnce)
+        }
+    }
+}
+
+/// Returns `true` if unlinking the dest and creating a new file may help: this process does not lack descriptors or memory.
+fn is_about_the_file(errno: Errno) -> bool {
+    !matches!(
+        errno,
+        Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::AGAIN
+    )
 }

@@ -344,7 +344,10 @@ mod tests {
         };
         Box::new(LargeFile {
             source: None,
-            entry: StoredEntry::of_place(place, FileType::RegularFile),
+            entry: StoredEntry {
+                place,
+                kind: FileType::RegularFile,
+            },
             needs: Needs { bytes, overwrites },
         })
     }

@@ -12,11 +12,12 @@ use rustix::io::Errno;
 use crate::copy::attributes::{self, Attributes, Transfer};
 use crate::copy::collisions;
 use crate::copy::context::Context;
+use crate::copy::cycles;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
-use crate::copy::dest::backup::{BackupNumbers, replace_by_directory};
-use crate::copy::diagnose;
+use crate::copy::dest::backup::{self, BackupNumbers};
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileTime, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, FileTime, Mark, Symlinks};
+use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
 use crate::paths;
@@ -78,6 +79,14 @@ pub(crate) fn enter(
     }
 }
 
+/// The file that is at the dest.
+enum Present {
+    /// A directory, which gets the entries.
+    Directory(Fd),
+    /// Something else, of which a backup is made.
+    Other(Stat),
+}
+
 /// A directory that is entered.
 struct Entering<'e> {
     entry: &'e Entry<'e>,
@@ -89,12 +98,15 @@ impl Entering<'_> {
     fn open(&self, numbers: &mut BackupNumbers) -> Result<Opened, Option<Error>> {
         let entry = self.entry;
         let ctx = entry.ctx;
-        let source = self
-            .open_source()
-            .map_err(|errno| diagnose::directory_opening(entry, errno))?;
+        // As in cp, the dest is looked at first. In a new directory, nothing is there.
+        let present = match entry.dest_directory_origin() {
+            Origin::Existing => self.look(false)?,
+            Origin::Created => None,
+        };
+        let source = self.open_source().map_err(|errno| self.not_opened(errno))?;
         let id = source.stat.identity;
-        diagnose::cycle(entry, id, source.symlinks)?;
-        let (dest, origin) = self.make(&source.stat, numbers)?;
+        cycles::check(entry, id, source.symlinks)?;
+        let (dest, origin) = self.make(&source.stat, present, numbers)?;
         let failed = |operation| move |errno| entry.dest_error(operation, errno);
         let stat = sys::stat_directory(dest.as_fd()).map_err(failed(Operation::Stat))?;
         if entry.is_operand() {
@@ -219,52 +231,115 @@ impl Entering<'_> {
             let _ = operand.above_root.set(above);
         }
         if operand.above_root.get() == Some(&source.file()) {
-            entry.fail(diagnose::into_itself(entry));
+            entry.fail(cycles::into_itself(entry));
         }
     }
 
-    /// Makes the dest, or opens the directory that is there.
-    fn make(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<(Fd, Origin), Error> {
+    /// Returns the error of opening the source: first that of looking at it.
+    #[cold]
+    fn not_opened(&self, errno: Errno) -> Error {
+        match self.entry.stat_source() {
+            Ok(_) => self.entry.source_error(Operation::ReadDirectory, errno),
+            Err(unseen) => self.entry.source_error(Operation::Stat, unseen),
+        }
+    }
+
+    /// Opens the directory at the dest, or settles what happens to what is there. Returns `None` if nothing is there, or fails
+    /// because `is_occupied` says that there is something.
+    fn look(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
         let entry = self.entry;
-        let ctx = entry.ctx;
-        let origin = self.claim(source, numbers)?;
-        let open = || ctx.open_dest_directory(entry.dest_dir, entry.dest_name);
-        let opened = ctx
-            .descriptors
-            .making_room(|| ctx.changes.open(entry.spot(), origin, open));
-        match opened {
-            Ok(dest) => Ok((dest, origin)),
-            // The dest is a dangling link named with a trailing slash.
-            Err(Errno::NOENT) if origin == Origin::Existing => {
-                Err(self.not_made(source, Errno::EXIST))
+        let failed = |operation, errno| Err(entry.dest_error(operation, errno));
+        let not_found = match is_occupied {
+            // Another process has removed it, or it is a link to nothing, named with a slash at the end.
+            true => failed(Operation::CreateDirectory, Errno::EXIST),
+            false => Ok(None),
+        };
+        let may_be_other_copy = || !entry.is_operand() && collisions::may_be_other_copy(entry);
+        let dest = match self.open_dest(Origin::Existing) {
+            Ok(_) if may_be_other_copy() => {
+                return Err(entry.refused(Refusal::JustCreated).error);
             }
-            Err(errno) => Err(self.not_made(source, errno)),
+            Ok(dest) => return Ok(Some(Present::Directory(dest))),
+            Err(Errno::NOENT) => return not_found,
+            Err(Errno::NOTDIR | Errno::LOOP) => match entry.stat_dest(Symlinks::NoFollow) {
+                Err(Errno::NOENT) => return not_found,
+                Err(errno) => return failed(Operation::Stat, errno),
+                Ok(dest) => dest,
+            },
+            Err(errno) => return failed(Operation::Stat, errno),
+        };
+        let backs_up = entry.ctx.policy.options.rules.backup.is_some()
+            && self.purpose != Purpose::ProcessEntries;
+        if backs_up && !may_be_other_copy() {
+            return Ok(Some(Present::Other(dest)));
         }
+        let refusal = match self.compares_targets() && self.is_led_to_source() {
+            true => Refusal::SameFile,
+            false => Refusal::NonDirectoryByDirectory,
+        };
+        Err(entry.refused(refusal).error)
     }
 
-    /// Creates the dest, or decides to use the directory that is there.
-    #[inline(always)]
-    fn claim(&self, source: &DirStat, numbers: &mut BackupNumbers) -> Result<Origin, Error> {
+    fn open_dest(&self, origin: Origin) -> Result<Fd, Errno> {
+        let Entry { ctx, .. } = *self.entry;
+        let (dir, name) = (self.entry.dest_dir, self.entry.dest_name);
+        ctx.descriptors.making_room(|| {
+            let open = || ctx.open_dest_directory(dir, name);
+            ctx.changes.open(self.entry.spot(), origin, open)
+        })
+    }
+
+    /// Returns `true` if a link at the dest leads to the source.
+    fn is_led_to_source(&self) -> bool {
+        let target = self.entry.stat_dest(Symlinks::Follow);
+        matches!((self.entry.stat_source(), target), (Ok(source), Ok(target))
+            if FileId::of(&source) == FileId::of(&target))
+    }
+
+    /// Returns `true` if the source is compared with the directory that a link at its dest leads to. As in cp, it is not if
+    /// source links are followed, or if no file would be written through the link.
+    fn compares_targets(&self) -> bool {
+        let policy = &self.entry.ctx.policy;
+        let options = policy.options;
+        self.entry.symlinks == Symlinks::NoFollow
+            && !options.rules.removes_dests()
+            && options.as_links != Some(LinkKind::Symbolic)
+            && !policy.keeps_existing()
+    }
+
+    /// Makes the dest, unless a directory is `present`.
+    fn make(
+        &self,
+        source: &DirStat,
+        mut present: Option<Present>,
+        numbers: &mut BackupNumbers,
+    ) -> Result<(Fd, Origin), Error> {
         let entry = self.entry;
+        let changes = &entry.ctx.changes;
         let mode = entry.ctx.policy.directory_creation_mode(source.mode);
-        match entry.ctx.changes.create_directory(entry.spot(), mode) {
-            Ok(()) => Ok(Origin::Created),
-            Err(Errno::EXIST) if !entry.is_operand() && collisions::may_be_other_copy(entry) => {
-                Err(match entry.stat_dest(Symlinks::NoFollow) {
-                    Ok(dest) if sys::is_directory(&dest) => {
-                        entry.refused(Refusal::JustCreated).error
-                    }
-                    _ => self.not_made(source, Errno::NOTDIR),
-                })
+        let failed = |operation| move |errno| entry.dest_error(operation, errno);
+        if present.is_none() {
+            match changes.create_directory(entry.spot(), mode) {
+                Err(Errno::EXIST) => present = self.look(true)?,
+                created => created.map_err(failed(Operation::CreateDirectory))?,
             }
-            Err(Errno::EXIST) if self.purpose == Purpose::ProcessEntries => Ok(Origin::Existing),
-            Err(Errno::EXIST) => replace_by_directory(entry, mode, numbers),
-            Err(errno) => Err(self.not_made(source, errno)),
         }
-    }
-
-    fn not_made(&self, source: &DirStat, errno: Errno) -> Error {
-        diagnose::directory_creation(self.entry, source.identity.file(), errno)
+        match present {
+            Some(Present::Directory(dest)) => return Ok((dest, Origin::Existing)),
+            Some(Present::Other(dest)) => {
+                let replaced = backup::replace_by_directory(entry, &dest, mode, numbers);
+                replaced.map_err(failed(Operation::Backup))?;
+            }
+            None => {}
+        }
+        match self.open_dest(Origin::Created) {
+            Ok(dest) => Ok((dest, Origin::Created)),
+            // Another process has replaced it.
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                Err(entry.refused(Refusal::NonDirectoryByDirectory).error)
+            }
+            Err(errno) => Err(entry.dest_error(Operation::CreateDirectory, errno)),
+        }
     }
 
     /// Prepares the dest, which was seen as `seen`, to be filled. Fails if its owner may not do that.

@@ -6,7 +6,7 @@
 //!   with content:    open, fstat, create, copy_range, close, close       6 calls
 //!   of at least 1 MiB, into a directory that existed:
 //!                    as above, and stat, link, open, close            10 calls
-//!   the dest exists: see `dest::open`
+//!   the dest exists: see `decide::settle`
 //! ```
 //!
 //! Files in one directory are alike, so the last one decides which way is tried first. A wrong
@@ -21,79 +21,62 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::collisions;
 use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
 use crate::copy::context::Failure;
-use crate::copy::decide::clear::{Making, links_at_dest};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::existing;
-use crate::copy::dest::{Naming, OpenDest, clear_dest};
-use crate::copy::diagnose;
+use crate::copy::dest::{Naming, OpenDest};
 use crate::copy::durability::Durability;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyNode, Facts, FileId, Symlinks};
+use crate::copy::facts::{CopyNode, FileId};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage, WriteBack};
+use crate::sys::{self, Blocking, Identity, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
 pub(crate) fn open_regular(
     entry: &Entry<'_>,
     scratch: &mut CopyScratch,
-) -> Result<Option<OpenSource>, Failure> {
-    match open(entry, entry.blocking(), scratch) {
+) -> Result<Option<OpenSource>, Errno> {
+    match open_source(entry, entry.blocking(), scratch) {
         Ok(source) if source.is_regular() => Ok(Some(source)),
         // `O_NOFOLLOW` fails with ELOOP on a symbolic link, and a socket fails with ENXIO.
         Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
-        Err(errno) => Err(diagnose::reading(entry, Operation::OpenSource, errno)),
+        Err(errno) => Err(errno),
     }
 }
 
-/// Opens a source that is a regular file after all.
-#[cold]
-pub(crate) fn open_again(
-    entry: &Entry<'_>,
-    scratch: &mut CopyScratch,
-) -> Result<OpenSource, Failure> {
-    match open(entry, entry.blocking(), scratch) {
-        Ok(source) if source.is_regular() => Ok(source),
-        Ok(_) => Err(entry.source_refused(Refusal::SourceReplaced)),
-        Err(errno) => Err(diagnose::reading(entry, Operation::OpenSource, errno)),
-    }
-}
-
-/// Opens a FIFO or a device to read its content, which may wait for a writer. So the dest is checked
-/// first, and removed if it is in the way.
-pub(crate) fn open_special(
+/// Opens a source that was seen as `stat`, to read its content. Waits for a writer of a FIFO.
+pub(crate) fn open_seen(
     entry: &Entry<'_>,
     stat: &Stat,
     scratch: &mut CopyScratch,
 ) -> Result<OpenSource, Failure> {
-    existing::check(entry, &Facts::of(stat))?;
-    // As with a regular file, a dangling link at the dest stays, and is refused.
-    let is_in_the_way =
-        entry.symlinks == Symlinks::NoFollow && entry.stat_dest(Symlinks::Follow).is_ok();
-    if is_in_the_way {
-        clear_dest(entry, Making::Special, None)?;
-    }
-    let opened = entry.ctx.changes.open_special(
-        entry.source_at(),
-        || open(entry, Blocking::MayBlock, scratch),
-        |fd| OpenSource {
-            fd,
-            stat: *stat,
-            storage: Storage::Other,
-        },
-    );
-    opened.map_err(|errno| diagnose::reading(entry, Operation::OpenSource, errno))
+    let opened = if sys::is_regular(stat) {
+        match open_regular(entry, scratch) {
+            Ok(None) => return Err(entry.source_refused(Refusal::SourceReplaced)),
+            Ok(Some(source)) => Ok(source),
+            Err(errno) => Err(errno),
+        }
+    } else {
+        entry.ctx.changes.open_special(
+            entry.source_at(),
+            || open_source(entry, Blocking::MayBlock, scratch),
+            |fd| OpenSource {
+                fd,
+                stat: *stat,
+                storage: Storage::Other,
+            },
+        )
+    };
+    opened.map_err(|errno| Failure::making(entry.source_error(Operation::OpenSource, errno)))
 }
 
 // If this function and its caller are not inlined, each call copies the stat of the source, which has 144 bytes. That
 // takes 115 more instructions for each file with data. The guard's case `cpz-files-with-data` counts them.
 #[inline(always)]
-fn open(
+fn open_source(
     entry: &Entry<'_>,
     blocking: Blocking,
     scratch: &mut CopyScratch,
@@ -137,7 +120,7 @@ pub(crate) fn try_copy_empty(given: &Entry<'_>, scratch: &mut CopyScratch) -> bo
     // then shows which.
     let dest = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
     let is_beside = entry.node.and_then(dest).is_some_and(is_on_filesystem);
-    if is_beside || collisions::is_native(given) {
+    if is_beside || given.has_native_dest() {
         return sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok();
     }
     // As cp does it.
@@ -332,7 +315,7 @@ impl<'f> Filling<'f> {
             let written = sys::write_back(dest.fd.as_fd(), WriteBack::All);
             written.map_err(|errno| (Operation::Sync, errno))?;
         }
-        if !collisions::is_native(entry) {
+        if !entry.has_native_dest() {
             let closed = sys::duplicate(dest.fd.as_fd()).and_then(sys::close_checked);
             closed.map_err(|errno| (Operation::Close, errno))?;
         }
@@ -481,10 +464,8 @@ impl<'f> Filling<'f> {
 #[cold]
 fn not_closed(entry: &Entry<'_>, is_file: bool, source: &Stat, errno: Errno) -> Failure {
     if is_file {
-        let symlinks = links_at_dest(entry.dest_directory_origin());
-        let at = entry.dest_at();
         // If this fails, the dest keeps its new time, as after a failed cp.
-        let _ = attributes::mark_incomplete_at(At { symlinks, ..at }, source);
+        let _ = attributes::mark_incomplete_at(entry.written_at(), source);
     }
     entry.making_failure(Operation::Close, errno)
 }

@@ -26,10 +26,9 @@ use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 
-use super::{CopyScratch, Created, LinkedTo, create_or_replace};
-use crate::copy::collisions;
+use super::{CopyScratch, LinkedTo, create};
 use crate::copy::context::{Context, Failure};
-use crate::copy::decide::clear::{Clear, Making};
+use crate::copy::decide::settle::Way;
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{CopyNode, FileId, Fingerprint, Symlinks};
 use crate::error::Operation;
@@ -252,7 +251,7 @@ pub(crate) fn find_copy(
                 }
                 _ if sys::is_regular(&named)
                     && named.st_size == source.st_size
-                    && !collisions::is_native(entry) =>
+                    && !entry.has_native_dest() =>
                 {
                     (SeenFile::of(&named), None)
                 }
@@ -295,8 +294,7 @@ pub(crate) fn is_still_the_source(first: &FirstCopy, entry: &Entry<'_>) -> Resul
             || sys::keeps_identities(held.as_fd())))
 }
 
-/// Links the dest to `first`. Fails if that is not the file any more that it was. If nothing was `decided` about a dest in
-/// the way, the rules decide about it.
+/// Links the dest to `first`. Fails if that is not the file any more that it was. Returns `None` if something is there.
 ///
 /// The link is checked after it was made, and before it replaces a dest, because another process may have put another
 /// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
@@ -304,12 +302,12 @@ pub(crate) fn is_still_the_source(first: &FirstCopy, entry: &Entry<'_>) -> Resul
 pub(crate) fn link(
     entry: &Entry<'_>,
     first: &FirstCopy,
-    decided: Option<Clear>,
+    way: Way,
     scratch: &mut CopyScratch,
-) -> Result<Created, Failure> {
+) -> Result<Option<()>, Failure> {
     let ctx = entry.ctx;
     let (symlinks, file) = first.link_target(entry.symlinks);
-    let create = |link_name: &CStr| {
+    let made = create(entry, way, |link_name| {
         let mut change_ids = scratch.links_change_ids;
         at_first(ctx, first, scratch, |dir| {
             let name = &first.name;
@@ -326,8 +324,7 @@ pub(crate) fn link(
         })?;
         scratch.links_change_ids = change_ids;
         Ok(())
-    };
-    let made = create_or_replace(entry, Making::LinkToCopy(file.id), decided, create)?;
+    });
     made.map_err(|errno| {
         let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
         let error = entry.dest_error(Operation::CreateHardLink, errno);
@@ -418,7 +415,10 @@ mod tests {
             name: c"source".into(),
             operand: 0,
         };
-        StoredEntry::of_place(place, FileType::RegularFile)
+        StoredEntry {
+            place,
+            kind: FileType::RegularFile,
+        }
     }
 
     fn first() -> FirstCopy {

@@ -13,16 +13,13 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::changes::Spot;
 use super::content::Next;
 use super::context::Failure;
-use super::decide::clear::{Clear, Making, RemovalEvent};
 use super::decide::mode::{self, Origin};
+use super::decide::settle::{RemovalEvent, Way};
 use super::dest::backup::BackupNumbers;
-use super::dest::{clear_dest, decide_to_clear};
-use super::diagnose;
 use super::entry::Entry;
-use super::facts::{CopyNode, DestState, FileId, Symlinks};
+use super::facts::{CopyNode, FileId, Symlinks};
 use super::options::{LinkKind, ModePolicy};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -85,67 +82,31 @@ pub(super) trait CopyWorker {
     fn is_asked(&self) -> bool;
 }
 
-/// Says whether a copy was created.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Created {
-    Yes,
-    /// The dest is another name of the source, so it has all attributes already.
-    AlreadyThere,
-}
-
-/// Creates a copy that has no content by `create`, which gets its name. Something else at the dest is removed first, or
-/// replaced, unless that was `decided` before. Returns an errno if the copy could not be created.
-fn create_or_replace(
+/// Creates a copy that has no content by `create`, which gets its name, in the way that was settled. Returns `None` if it
+/// should be created, and something is there.
+fn create(
     entry: &Entry<'_>,
-    making: Making,
-    decided: Option<Clear>,
+    way: Way,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
-) -> Result<Result<Created, Errno>, Failure> {
-    let (ctx, spot) = (entry.ctx, entry.spot());
-    let mut create_at = |spot: Spot<'_>| ctx.changes.create(spot, || create(spot.name));
-    let created = create_at(spot);
-    if created != Err(Errno::EXIST) {
-        return Ok(created.map(|()| Created::Yes));
-    }
-    let decision = match (decided, entry.dest_state) {
-        (Some(_), _) => decided,
-        (None, DestState::Replaced) => Some(Clear::Replace(RemovalEvent::Silent)),
-        (None, _) => clear_dest(entry, making, None)?,
-    };
-    // As cp, which does so to a dangling link that is named with a trailing slash. A server may say that a dest is there,
-    // and not show it.
-    let is_replaced_unseen = match making {
-        Making::LinkToCopy(_) => true,
-        Making::Special | Making::File => false,
-        Making::Symlink | Making::Link(_) => {
-            ctx.policy.options.force && spot.name.to_bytes().ends_with(b"/")
+) -> Result<Option<()>, Errno> {
+    let (changes, spot) = (&entry.ctx.changes, entry.spot());
+    match way {
+        Way::Stay(errno) => Err(errno),
+        Way::Replace(removal) => {
+            changes.replace(spot, create)?;
+            if removal == RemovalEvent::Reported {
+                entry.emit(|_, dest, _| Event::RemovedDest(dest));
+            }
+            Ok(Some(()))
         }
-    };
-    let created = match decision {
-        // Nothing is there any more.
-        None | Some(Clear::Unlink) => {
-            let spot = match decision {
-                None => spot,
-                Some(_) => spot.vacated(),
-            };
-            match create_at(spot) {
-                Err(Errno::EXIST) if is_replaced_unseen => ctx.changes.replace(spot, create),
-                created => created,
+        // No content is written.
+        Way::Create | Way::CreateThrough | Way::Write(_) | Way::StayLink => {
+            match changes.create(spot, || create(spot.name)) {
+                Err(Errno::EXIST) => Ok(None),
+                created => created.map(Some),
             }
         }
-        Some(Clear::AlreadyThere) => return Ok(Ok(Created::AlreadyThere)),
-        Some(Clear::Replace(removal)) => {
-            let replaced = ctx.changes.replace(spot, create);
-            replaced.inspect(|()| {
-                if removal == RemovalEvent::Reported {
-                    entry.emit(|_, dest, _| Event::RemovedDest(dest));
-                }
-            })
-        }
-        Some(Clear::KeepDirectory) => Err(Errno::ISDIR),
-        Some(_) => Err(Errno::EXIST),
-    };
-    Ok(created.map(|()| Created::Yes))
+    }
 }
 
 /// Gives a new dest without content the attributes of its source.
@@ -194,93 +155,123 @@ pub(super) fn update_attributes(
     })
 }
 
-/// Makes a copy of a link, unless the dest is another name of it.
-pub(super) fn copy_symlink(entry: &Entry<'_>) -> Result<Created, Failure> {
-    let failed = |errno| diagnose::reading(entry, Operation::ReadLink, errno);
+/// A source without content: a symbolic link or a special file.
+pub(super) struct Contentless {
+    /// The source, if its attributes are copied. All facts and attributes are those of one inode.
+    held: Option<PathOnly>,
+    original: Original,
+}
+
+enum Original {
+    Link(CString),
+    Special(Stat),
+}
+
+/// Reads a symbolic link.
+pub(super) fn read_link(entry: &Entry<'_>) -> Result<Contentless, Errno> {
     if !entry.ctx.policy.sets_attributes {
-        let target = sys::read_link(entry.source_dir, entry.source_name).map_err(failed)?;
-        return create_symlink(entry, &target);
+        let target = sys::read_link(entry.source_dir, entry.source_name)?;
+        let original = Original::Link(target);
+        return Ok(Contentless {
+            held: None,
+            original,
+        });
     }
     // Stat the link before reading it, because reading changes its time of access.
-    let source = PathOnly::find(entry.source_at()).map_err(failed)?;
-    let target = source.read_link().map_err(failed)?;
-    let created = create_symlink(entry, &target)?;
-    if created == Created::Yes {
-        set_attributes(entry, &source)?;
-    }
-    Ok(created)
+    let source = PathOnly::find(entry.source_at())?;
+    let original = Original::Link(source.read_link()?);
+    Ok(Contentless {
+        held: Some(source),
+        original,
+    })
 }
 
-fn create_symlink(entry: &Entry<'_>, target: &CStr) -> Result<Created, Failure> {
-    let create = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
-    create_or_replace(entry, Making::Symlink, None, create)?
-        .map_err(|errno| diagnose::creation(entry, Operation::CreateSymlink, errno))
-}
-
-/// Makes a copy of a FIFO, socket or device that was seen as `source`. It is never read or written.
-pub(super) fn copy_special(entry: &Entry<'_>, source: &Stat) -> Result<(), Failure> {
+/// Finds a FIFO, socket or device that was seen as `source`. It is never read or written.
+pub(super) fn find_special(entry: &Entry<'_>, source: &Stat) -> Result<Contentless, Failure> {
     if !entry.ctx.policy.sets_attributes {
-        return create_special(entry, source).map(drop);
+        let original = Original::Special(*source);
+        return Ok(Contentless {
+            held: None,
+            original,
+        });
     }
-    // Another process may have replaced the source since it was seen. So all facts, and all
-    // attributes, are those of one inode that is held.
+    // Another process may have replaced the source since it was seen.
     let held = PathOnly::find(entry.source_at());
     let held = held.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
     if sys::file_type(held.stat()) != sys::file_type(source) {
         return Err(entry.source_refused(Refusal::SourceReplaced));
     }
-    match create_special(entry, held.stat())? {
-        Created::Yes => set_attributes(entry, &held),
-        Created::AlreadyThere => Ok(()),
-    }
+    let original = Original::Special(*held.stat());
+    Ok(Contentless {
+        held: Some(held),
+        original,
+    })
 }
 
-fn create_special(entry: &Entry<'_>, source: &Stat) -> Result<Created, Failure> {
+/// Makes a copy of a symbolic link or a special file. Returns `None` if something is there.
+pub(super) fn copy_contentless(
+    entry: &Entry<'_>,
+    source: &Contentless,
+    way: Way,
+) -> Result<Option<()>, Failure> {
+    let (created, operation) = match &source.original {
+        Original::Link(target) => {
+            let link = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
+            (create(entry, way, link), Operation::CreateSymlink)
+        }
+        Original::Special(stat) => create_special(entry, stat, way),
+    };
+    let created = created.map_err(|errno| entry.making_failure(operation, errno))?;
+    if let (Some(()), Some(held)) = (created, &source.held) {
+        set_attributes(entry, held)?;
+    }
+    Ok(created)
+}
+
+fn create_special(
+    entry: &Entry<'_>,
+    source: &Stat,
+    way: Way,
+) -> (Result<Option<()>, Errno>, Operation) {
     let kind = sys::file_type(source);
     let permissions = mode::for_special_file(&entry.ctx.policy.options.preserve, source.st_mode);
     let mode = kind.as_raw_mode() | permissions;
-    let operation = match kind {
-        FileType::Fifo => Operation::CreateFifo,
-        _ => Operation::CreateSpecial,
-    };
-    let create = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
-    let created = match create_or_replace(entry, Making::Special, None, create)? {
+    let node = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
+    let created = create(entry, way, node);
+    match (kind, created) {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
-        Err(errno)
-            if kind == FileType::Fifo
-                && errno != Errno::EXIST
-                && !matches!(entry.dest_state, DestState::Replaced) =>
-        {
-            let again = || create(entry.dest_name);
+        (FileType::Fifo, Err(_)) if way == Way::Create => {
+            let again = || node(entry.dest_name);
             let created = entry.ctx.changes.create(entry.spot(), again);
-            created.map(|()| Created::Yes)
+            (created.map(Some), Operation::CreateFifo)
         }
-        created => created,
-    };
-    created.map_err(|errno| diagnose::creation(entry, operation, errno))
+        (FileType::Fifo, created) => (created, Operation::CreateFifo),
+        (_, created) => (created, Operation::CreateSpecial),
+    }
 }
 
-/// Makes a link instead of a copy of a source that is not a directory.
-pub(super) fn make_link(entry: &Entry<'_>, kind: LinkKind) -> Result<Created, Failure> {
+/// Makes a link instead of a copy of a source that is not a directory. Returns `None` if something is there.
+pub(super) fn make_link(
+    entry: &Entry<'_>,
+    kind: LinkKind,
+    way: Way,
+) -> Result<Option<()>, Failure> {
     let ctx = entry.ctx;
     let source = entry.source_at();
     let (target, operation) = match kind {
         LinkKind::Hard => (None, Operation::CreateHardLink),
-        LinkKind::Symbolic => {
-            let Some(target) = symlink_target(entry)? else {
-                return refuse_relative_link(entry);
-            };
-            (Some(target), Operation::CreateSymlink)
-        }
+        LinkKind::Symbolic => (Some(symlink_target(entry)?), Operation::CreateSymlink),
     };
-    let create = |name: &CStr| match &target {
+    let created = create(entry, way, |name| match &target {
         Some(target) => sys::create_symlink(target, entry.dest_dir, name),
         None => sys::create_hard_link(source, entry.dest_dir, name),
-    };
-    let created = create_or_replace(entry, Making::Link(kind), None, create)?;
-    let created = created.map_err(|errno| diagnose::linking(entry, operation, errno))?;
+    });
+    let created = created.map_err(|errno| {
+        let error = entry.dest_error(operation, errno);
+        Failure::making(error.with_other(Side::Source, entry.path(Side::Source)))
+    })?;
     let keeps_times = ctx.policy.sets_attributes && ctx.policy.options.preserve.timestamps;
-    if created == Created::Yes && kind == LinkKind::Symbolic && keeps_times {
+    if created.is_some() && kind == LinkKind::Symbolic && keeps_times {
         let source = entry.stat_source();
         let source =
             source.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
@@ -290,32 +281,22 @@ pub(super) fn make_link(entry: &Entry<'_>, kind: LinkKind) -> Result<Created, Fa
     Ok(created)
 }
 
-/// Refuses to make a symbolic link that would lead elsewhere because the source is relative. A dest in
-/// the way is reported first.
-fn refuse_relative_link(entry: &Entry<'_>) -> Result<Created, Failure> {
-    match decide_to_clear(entry, Making::Link(LinkKind::Symbolic), None)? {
-        Some(Clear::AlreadyThere) => Ok(Created::AlreadyThere),
-        Some(Clear::Refuse(refusal)) => Err(entry.refused(refusal)),
-        _ => {
-            let dest = entry.path(Side::Dest);
-            let error = Error::refused(Refusal::RelativeSymlink, dest).at_dest();
-            Err(Failure::making(error))
-        }
-    }
-}
-
-/// Returns the path of the source as the target of a symbolic link, or `None` if that would lead
-/// elsewhere.
-fn symlink_target(entry: &Entry<'_>) -> Result<Option<CString>, Failure> {
+/// Returns the path of the source as the target of a symbolic link.
+///
+/// # Errors
+/// The source does not exist, or its path is relative and would lead elsewhere.
+fn symlink_target(entry: &Entry<'_>) -> Result<CString, Failure> {
     // The kernel would make a link to a source that does not exist.
     entry
         .stat_source()
         .map_err(|errno| entry.source_stat_failure(errno))?;
     let path = entry.path(Side::Source);
     if path.is_relative() && !is_in_source_base(entry) {
-        return Ok(None);
+        let dest = entry.path(Side::Dest);
+        let error = Error::refused(Refusal::RelativeSymlink, dest).at_dest();
+        return Err(Failure::making(error));
     }
-    Ok(Some(paths::c_string(path.as_os_str().as_bytes())))
+    Ok(paths::c_string(path.as_os_str().as_bytes()))
 }
 
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if

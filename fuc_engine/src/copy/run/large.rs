@@ -8,10 +8,9 @@ use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::{self, Naming, OpenDest};
-use crate::copy::diagnose;
+use crate::copy::dest::{self, OpenDest};
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{CopyNode, DestState, Symlinks};
+use crate::copy::facts::{CopyNode, Symlinks};
 use crate::copy::large::divided::{self, DividedFile, FilePart};
 use crate::copy::large::{
     LargeFile, Needs, SharedSource, has_much_content, may_be_divided, may_come_later,
@@ -30,9 +29,6 @@ pub(super) fn try_lend(copy: &EntryCopy<'_, '_, '_, '_>, stat: &Stat) -> bool {
     let EntryCopy { run, entry, .. } = *copy;
     !entry.is_operand()
         && may_come_later(entry, stat)
-        // If rules were applied, the dest may have been moved away, so the file is copied at
-        // once.
-        && matches!(entry.dest_state, DestState::Unchecked)
         && run.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
 }
 
@@ -80,7 +76,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
     resume(entry, worker, |copy| match source {
         Some(source) => copy_content(copy, take(copy.entry, source)?).map(drop),
         None => match copy.look()? {
-            ControlFlow::Continue(source) => copy.decide(&source).map(drop),
+            ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
             ControlFlow::Break(_) => Ok(()),
         },
     });
@@ -92,7 +88,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
 fn take(entry: &Entry<'_>, source: SharedSource) -> Result<OpenSource, Failure> {
     source
         .take(&entry.ctx.descriptors)
-        .map_err(|errno| diagnose::reading(entry, Operation::OpenSource, errno))
+        .map_err(|errno| Failure::making(entry.source_error(Operation::OpenSource, errno)))
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -144,8 +140,7 @@ pub(super) fn copy_content(
     {
         return copy_together(copy, source, dest);
     }
-    copy.fill(&source, Naming::WhenComplete)?;
-    Ok(Processed::Handled)
+    copy.copy_content(&source)
 }
 
 /// Copies the content until other engines want a part of the rest, which is the next task. The source has no other names.
@@ -165,7 +160,9 @@ fn copy_together(
             Ok(Processed::QueuedLarge)
         }
         ControlFlow::Continue(filled) => {
-            copy.note_filled(&source, filled, None)?;
+            if copy.note_filled(&source, filled)?.is_none() {
+                copy.copy_content(&source)?;
+            }
             Ok(Processed::Handled)
         }
     }
@@ -227,8 +224,9 @@ fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     with_entry(entry, worker, |copy| {
         let source = take(copy.entry, source)?;
         let filled = dest.finish(copy.entry, &source);
-        let written = None;
-        copy.note_filled(&source, filled, written)?;
+        if copy.note_filled(&source, filled)?.is_none() {
+            copy.copy_content(&source)?;
+        }
         if copy.entry.is_operand() {
             run.used.note(&run.ctx, copy.entry.operand, None);
         }

@@ -1,44 +1,69 @@
 //! The stages of one entry, or of one operand that is not a directory.
 //!
 //! ```text
-//! listed                  makes links and symbolic links without a look; or calls
-//!   look_and_copy         looks; queues a directory or a large file, or calls decide, or make if no rules are left
-//!     decide              applies the rules; keeps the dest, or renames or unlinks it; calls
-//!       make              makes a copy by the type just seen, or a link instead
-//!         make_file       opens a regular file without looking; if its type has changed, looks and calls make
-//!           copy_opened   copies the content, or queues that
+//! copy_listed            makes links and symbolic links without a look; or calls
+//!   copy_file            opens a plain regular file without a look; if its type has changed, calls
+//!   look_and_copy        looks at the source; queues a directory or a large file, or calls
+//!     copy_looked        chooses what is made, by the type just seen
+//!       make_or_link     links to the copy of another name of the source, if there is one
+//!         settle         in a new directory: makes the dest, and looks only if something is there
+//!                        elsewhere: looks at the dest, settles what happens to it, and makes the copy in that way
 //! ```
 //!
-//! Each entry begins with the first stage that it needs: `make_file` if it is a plain regular file, `decide` or `make` if
-//! it is an operand, `look_and_copy` if it has waited, and `listed` otherwise. [`super::making`] fills files and makes the other
-//! kinds of copies. If several engines share the run, `decide` and `making` give an entry with several names to its home.
+//! Nothing is done about a dest before `settle`, so an entry can wait, or go to another engine, until then. What makes a copy
+//! returns `None` if something is at a dest that should be created. That enters `decide::settle`, too.
+//!
+//! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
+//! engines share the run, one of them is its home, which does that.
 
 use std::ops::ControlFlow;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::making::Adopted;
+use super::tasks::CopyTask;
 use super::{EntryCopy, Processed, durable, large, verifying};
-use crate::copy::content::OpenSource;
-use crate::copy::context::{Failure, Stage};
+use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
+use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::existing::{self, Unreplaced};
-use crate::copy::dest::{Naming, backup};
-use crate::copy::entry::Entry;
-use crate::copy::facts::{DestState, Symlinks};
-use crate::copy::large::TASK_FROM;
-use crate::copy::make::{self, file};
+use crate::copy::decide::settle::{Making, RemovalEvent, Settled, Way};
+use crate::copy::dest::settling::{self, Known, Looked};
+use crate::copy::dest::{self, backup};
+use crate::copy::entry::{Entry, StoredEntry};
+use crate::copy::facts::{FileId, Symlinks};
+use crate::copy::large::{TASK_FROM, may_come_later};
+use crate::copy::make::file::{self, Filled, Filling};
+use crate::copy::make::hardlink::{self, Claim, FirstCopy};
+use crate::copy::make::{self, Contentless};
 use crate::copy::options::{LinkKind, Replace};
-use crate::error::{Operation, Refusal};
-use crate::observer::{CopyMethod, Event};
+use crate::error::{Error, Operation, Refusal};
+use crate::node::Side;
+use crate::observer::{BYTES_PER_WORK, CopyMethod, Event, Mechanism};
 use crate::report::Counted;
+use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
-use crate::walk::{self, Reconsidered};
+use crate::walk::{self, Reconsidered, Task};
 
-impl EntryCopy<'_, '_, '_, '_> {
+/// The file that was written to a dest, if further names of its source may link to it.
+type Written = Option<FileId>;
+
+/// Makes a dest in the way that was settled. Returns `None` if it should be created, and something is there.
+type Make<'m, 's, 'e, 'a> =
+    &'m mut dyn FnMut(&mut EntryCopy<'_, 's, 'e, 'a>, Way) -> Result<Option<Written>, Failure>;
+
+/// The end of an entry about whose dest was decided.
+enum Outcome {
+    Made(Written),
+    /// The dest, which was seen, stays as it is, because that was settled.
+    Kept(Settled, Stat),
+    /// The failure was reported, after the dest was vacated.
+    Failed,
+}
+
+/// From the listing to what is made.
+impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Copies an entry that is not listed as a directory, if it may need more than the fast path.
-    pub(super) fn listed(&mut self, kind: FileType) -> Result<Processed, Failure> {
+    pub(super) fn copy_listed(&mut self, kind: FileType) -> Result<Processed, Failure> {
         let options = self.entry.ctx.policy.options;
         let made = match (kind, options.as_links) {
             _ if !options.rules.are_plain() => return self.look_and_copy(),
@@ -46,34 +71,93 @@ impl EntryCopy<'_, '_, '_, '_> {
                 // A symbolic link can be made to a directory, too.
                 if kind == LinkKind::Hard || !is_listed_by_server(self) =>
             {
-                self.make_link(kind)
+                self.link_instead(kind, None)
             }
-            (FileType::Symlink, None) if self.entry.symlinks == Symlinks::NoFollow => {
+            (FileType::Symlink, None)
+                if self.entry.symlinks == Symlinks::NoFollow && !options.preserve.links =>
+            {
                 self.copy_symlink(None)
             }
             _ => return self.look_and_copy(),
         };
+        // As in cp, the error of looking at the source comes first.
         made.or_else(|failure| match self.entry.stat_source() {
             // The filesystem has listed the wrong type, or another process has replaced the source.
             Ok(source) if sys::file_type(&source) != kind => self.look_and_copy(),
-            _ => Err(failure),
+            Ok(_) => Err(failure),
+            Err(unseen) => Err(self.entry.source_stat_failure(unseen)),
         })
     }
 
-    /// Looks at the source, applies the rules about its dest unless that was done before, and copies it.
-    pub(super) fn look_and_copy(&mut self) -> Result<Processed, Failure> {
-        let source = match self.look()? {
-            ControlFlow::Continue(source) => source,
-            ControlFlow::Break(processed) => return Ok(processed),
-        };
-        let is_undecided = matches!(self.entry.dest_state, DestState::Unchecked);
-        if !is_undecided || !self.entry.has_rules() {
-            return self.make(&source);
+    /// Copies a source that was listed as a regular file, if there are no rules about dests. Looks at it only if its type has
+    /// changed.
+    #[inline(always)]
+    pub(super) fn copy_file(&mut self) -> Result<Processed, Failure> {
+        let entry = self.entry;
+        let scratch = &mut self.worker.scratch.own;
+        if scratch.expects_empty
+            && entry.ctx.policy.creates_empty_files
+            // A process that watches an older directory waits for a file to be closed.
+            && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
+            && file::try_copy_empty(entry, scratch)
+        {
+            self.count(Counted::File, 0);
+            entry.emit_copied(Some(CopyMethod::default()));
+            return Ok(Processed::Handled);
         }
-        // The rules may rename or unlink the dest, so they are applied when the file's turn comes.
-        match large::try_lend(self, &source) {
-            true => Ok(large::queue(self, &source, None)),
-            false => self.decide(&source),
+        match file::open_regular(entry, scratch) {
+            Ok(Some(opened)) => self.copy_opened(opened),
+            Ok(None) => self.look_and_copy(),
+            Err(errno) => Err(self.not_opened(errno)),
+        }
+    }
+
+    /// Returns the failure to open a source that was not looked at. As in cp, which looks at both sides first, that comes
+    /// after what the looks find.
+    #[cold]
+    fn not_opened(&mut self, errno: Errno) -> Failure {
+        let entry = self.entry;
+        let looked = match entry.stat_source() {
+            Ok(source) => self.look_at_dest(Making::File, Some(&source), false).err(),
+            Err(unseen) => Some(entry.source_stat_failure(unseen)),
+        };
+        let failed = || Failure::making(entry.source_error(Operation::OpenSource, errno));
+        looked.unwrap_or_else(failed)
+    }
+
+    /// Copies the content of a source that is open, or queues that as a task.
+    // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
+    // data. The guard's case `cpz-files-with-data` counts them.
+    #[inline(always)]
+    fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
+        self.worker.scratch.own.expects_empty = source.is_known_empty();
+        let is_large = source.stat.st_size as u64 >= TASK_FROM;
+        if !is_large || self.entry.has_other_names(&source.stat) {
+            return self.copy_content(&source);
+        }
+        let stat = source.stat;
+        match large::try_lend(self, &stat) {
+            true => Ok(large::queue(self, &stat, Some(source))),
+            false => large::copy_content(self, source),
+        }
+    }
+
+    /// Copies the content of a source that is open.
+    #[inline(always)]
+    pub(super) fn copy_content(&mut self, source: &OpenSource) -> Result<Processed, Failure> {
+        self.make_or_link(Making::File, Some(&source.stat), |copy, way| {
+            copy.fill(source, way)
+        })
+    }
+
+    /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
+    pub(super) fn look_and_copy(&mut self) -> Result<Processed, Failure> {
+        match self.look()? {
+            ControlFlow::Continue(source) if large::try_lend(self, &source) => {
+                Ok(large::queue(self, &source, None))
+            }
+            ControlFlow::Continue(source) => self.copy_looked(&source),
+            ControlFlow::Break(processed) => Ok(processed),
         }
     }
 
@@ -99,154 +183,454 @@ impl EntryCopy<'_, '_, '_, '_> {
             return Ok(ControlFlow::Continue(source));
         }
         let (dir, name) = (entry.source_dir, entry.source_name);
-        match walk::reconsider(node, dir, name, kind, self.worker) {
-            Reconsidered::Process => Ok(ControlFlow::Continue(source)),
-            Reconsidered::Queued => Ok(ControlFlow::Break(Processed::Queued)),
-            Reconsidered::LeftAlone if matches!(entry.dest_state, DestState::Unchecked) => {
-                Ok(ControlFlow::Break(Processed::NotCopied))
-            }
-            // Rules may have moved the dest away. This failure puts it back.
-            Reconsidered::LeftAlone => Err(entry.source_refused(Refusal::SourceReplaced)),
-        }
-    }
-
-    /// Applies the rules about the dest, and copies the source.
-    pub(super) fn decide(&mut self, source: &Stat) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        if let Some(home) = self.other_home(source) {
-            return self.entrust(home);
-        }
-        let found = match existing::decide(entry, source)? {
-            ControlFlow::Continue(found) => found,
-            ControlFlow::Break(kept) => return self.keep(source, kept),
-        };
-        // Other names of a source may become links, which need no room.
-        if !entry.has_other_names(source) {
-            large::check_room(run, entry, source)?;
-        }
-        run.check_dest_of_operand(entry, source)?;
-        let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let prepared = existing::prepare(entry, source, found.as_ref(), numbers)?;
-        let entry = &Entry {
-            dest_state: prepared.map(|backup| &**backup),
-            ..*entry
-        };
-        let worker = &mut *self.worker;
-        let made = EntryCopy { run, entry, worker }.make(source);
-        made.or_else(|failure| {
-            // Nothing was changed, so the caller can try again.
-            if failure.stage == Stage::AtDanglingDest
-                && matches!(prepared, DestState::Vacant { backup: None })
-            {
-                return Err(failure);
-            }
-            entry.report_failure(failure);
-            backup::restore(entry);
-            Ok(Processed::NotCopied)
+        Ok(match walk::reconsider(node, dir, name, kind, self.worker) {
+            Reconsidered::Process => ControlFlow::Continue(source),
+            Reconsidered::Queued => ControlFlow::Break(Processed::Queued),
+            Reconsidered::LeftAlone => ControlFlow::Break(Processed::NotCopied),
         })
     }
 
-    /// Leaves the dest as it is.
-    fn keep(&mut self, source: &Stat, kept: Unreplaced) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let ctx = entry.ctx;
-        if let Unreplaced::Adopted(dest) = &kept {
-            self.worker.scratch.tally.kept += 1;
-            let is_resumed = ctx.policy.options.rules.replace == Replace::Changed;
-            if is_resumed {
-                run.check_dest_of_operand(entry, source)?;
+    /// Copies a source that was looked at.
+    pub(super) fn copy_looked(&mut self, source: &Stat) -> Result<Processed, Failure> {
+        let policy = &self.entry.ctx.policy;
+        if let Some(kind) = policy.options.as_links {
+            return self.link_instead(kind, Some(source));
+        }
+        let kind = sys::file_type(source);
+        if kind == FileType::RegularFile
+            || kind != FileType::Symlink && policy.reads_special_content()
+        {
+            if self.run.stealing.is_some() && may_come_later(self.entry, source) {
+                let opened = file::open_seen(self.entry, source, &mut self.worker.scratch.own)?;
+                return large::copy_content(self, opened);
             }
-            if self.adopt(source, dest)? == Adopted::Waiting {
-                return Ok(Processed::Handled);
-            }
-            if is_resumed {
-                make::update_attributes(entry, source, dest)?;
-                verifying::add(self, source);
-            }
-            durable::kept(entry, dest)?;
-            if is_resumed && entry.is_operand() {
-                // An earlier run has made it, so it counts as made.
-                run.used.note(ctx, entry.operand, None);
+            return self.make_or_link(Making::File, Some(source), |copy, way| {
+                let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
+                copy.fill(&opened, way)
+            });
+        }
+        match kind {
+            FileType::Symlink => self.copy_symlink(Some(source)),
+            _ => {
+                let special = make::find_special(self.entry, source)?;
+                self.copy_contentless(Making::Special, Some(source), &special, Counted::Other)
             }
         }
+    }
+
+    /// Copies a symbolic link. It must be seen as `source` if it may have other names.
+    fn copy_symlink(&mut self, source: Option<&Stat>) -> Result<Processed, Failure> {
+        let entry = self.entry;
+        let link = make::read_link(entry)
+            .map_err(|errno| Failure::making(entry.source_error(Operation::ReadLink, errno)))?;
+        self.copy_contentless(Making::Symlink, source, &link, Counted::Symlink)
+    }
+
+    fn copy_contentless(
+        &mut self,
+        making: Making,
+        seen: Option<&Stat>,
+        source: &Contentless,
+        counted: Counted,
+    ) -> Result<Processed, Failure> {
+        self.make_or_link(making, seen, |copy, way| {
+            let made = make::copy_contentless(copy.entry, source, way)?;
+            Ok(made.map(|()| copy.note_copied(counted)))
+        })
+    }
+
+    /// Makes a link instead of a copy.
+    fn link_instead(
+        &mut self,
+        kind: LinkKind,
+        source: Option<&Stat>,
+    ) -> Result<Processed, Failure> {
+        let outcome = self.settle(Making::Link(kind), source, |copy, way| {
+            let made = make::make_link(copy.entry, kind, way)?;
+            if made.is_none() || kind == LinkKind::Symbolic {
+                return Ok(made.map(|()| copy.note_copied(Counted::Symlink)));
+            }
+            durable::linked(copy.entry)?;
+            Ok(Some(copy.note_copied(Counted::HardLink)))
+        })?;
+        self.end(outcome, source)
+    }
+}
+
+/// Sources with several names.
+impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
+    /// Makes a copy by `make`, or links to the copy of another name of the same source. If other engines share the copy,
+    /// the home of the source does that. A source that may have other names was seen as `source`.
+    #[inline(always)]
+    fn make_or_link(
+        &mut self,
+        making: Making,
+        source: Option<&Stat>,
+        mut make: impl FnMut(&mut EntryCopy<'_, 's, 'e, 'a>, Way) -> Result<Option<Written>, Failure>,
+    ) -> Result<Processed, Failure> {
+        match source {
+            Some(source) if self.entry.has_other_names(source) => {
+                self.make_or_link_one_of(making, source, &mut make)
+            }
+            _ => {
+                let outcome = self.settle(making, source, make)?;
+                self.end(outcome, source)
+            }
+        }
+    }
+
+    #[cold]
+    fn make_or_link_one_of(
+        &mut self,
+        making: Making,
+        source: &Stat,
+        make: Make<'_, 's, 'e, 'a>,
+    ) -> Result<Processed, Failure> {
+        if let Some(home) = self.other_home(source) {
+            return self.entrust(home);
+        }
+        let seen = Some(source);
+        let outcome = match self.claim(source) {
+            Claim::Waiting => return Ok(Processed::Handled),
+            Claim::First => {
+                let outcome = self.settle(making, seen, make);
+                let first = match &outcome {
+                    Ok(Outcome::Made(written)) => self.find_copy(source, *written),
+                    Ok(Outcome::Kept(Settled::Adopt, dest)) => {
+                        self.find_copy(source, Some(FileId::of(dest)))
+                    }
+                    _ => None,
+                };
+                let id = FileId::of(source);
+                // If the dest was another name of the source, a link to it would not be a link to a copy.
+                self.complete(id, first.filter(|first| first.itself.id != id));
+                outcome?
+            }
+            Claim::OtherFile(_) => {
+                self.warn_of_other_file();
+                self.settle(making, seen, make)?
+            }
+            Claim::LinkTo(first) => self.link_to(&first, source)?,
+        };
+        self.end(outcome, seen)
+    }
+
+    /// Links the dest to the first copy of its source. A dest that is adopted becomes a link, too, as in cp.
+    fn link_to(&mut self, first: &FirstCopy, source: &Stat) -> Result<Outcome, Failure> {
+        let outcome = self.settle(Making::LinkToCopy, Some(source), |copy, way| {
+            let scratch = &mut copy.worker.scratch.own;
+            let made = hardlink::link(copy.entry, first, way, scratch)?;
+            Ok(made.map(|()| copy.note_copied(Counted::HardLink)))
+        })?;
+        if let Outcome::Kept(Settled::Adopt, dest) = &outcome {
+            let is_resumed = self.entry.ctx.policy.options.rules.replace == Replace::Changed;
+            if !is_resumed || first.itself.id != FileId::of(dest) {
+                let way = Way::Replace(RemovalEvent::Reported);
+                let scratch = &mut self.worker.scratch.own;
+                let linked = hardlink::link(self.entry, first, way, scratch);
+                // As in cp, `-v` does not name the entry.
+                linked.map_err(|failure| Failure::preparing(failure.error))?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Looks the source up among those that have several names.
+    fn claim(&self, source: &Stat) -> Claim {
+        let other_names = || sys::links(source).saturating_sub(1);
+        let other_names = self.run.meets_names_once.then(other_names);
+        let Self { run, entry, .. } = *self;
+        let claim = run
+            .links
+            .claim(source, || StoredEntry::of(entry), other_names);
+        match claim {
+            // If it cannot be looked at, a copy has the right content.
+            Claim::OtherFile(first) if hardlink::is_still_the_source(&first, entry) == Ok(true) => {
+                run.links.note_changed(source);
+                Claim::LinkTo(first)
+            }
+            claim => claim,
+        }
+    }
+
+    /// Records the first copy of a source, and queues the entries that have waited for it.
+    fn complete(&mut self, source: FileId, first: Option<FirstCopy>) {
+        for waiter in self.run.links.complete(source, first) {
+            let task = Task::Own(CopyTask::Waiter(waiter));
+            self.worker.push(task, When::Next);
+        }
+    }
+
+    /// Warns that another source has the inode number of this one.
+    fn warn_of_other_file(&self) {
+        let entry = self.entry;
+        let warning = Error::refused(Refusal::SharedInodeNumber, entry.path(Side::Source));
+        entry.ctx.warn(entry.operand, warning);
+    }
+
+    /// Finds the copy that was made. If that fails, it is reported, and other names of the
+    /// source are not linked to the copy.
+    fn find_copy(&self, source: &Stat, written: Option<FileId>) -> Option<FirstCopy> {
+        let entry = self.entry;
+        let found = hardlink::find_copy(entry, source, written);
+        found
+            .inspect_err(|&errno| entry.fail(entry.dest_error(Operation::Stat, errno)))
+            .ok()
+    }
+
+    /// Returns the engine that is the home of a source, if the source may have other names and its home is another
+    /// engine.
+    fn other_home(&self, source: &Stat) -> Option<u32> {
+        let stealing = self.run.stealing.as_ref()?;
+        let may_have = self.entry.has_other_names(source);
+        may_have.then(|| stealing.other_home(source.st_ino))?
+    }
+
+    /// Gives an entry to its home, before anything is done about its dest.
+    ///
+    /// # Errors
+    /// The entry is an operand. Or another process has replaced the source since another engine has found this one to be the
+    /// home.
+    #[cold]
+    fn entrust(&mut self, home: u32) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let Some(node) = entry.node else {
+            return Err(entry.refused(Refusal::HomeNotReached));
+        };
+        let stealing = run.stealing.as_ref();
+        if stealing.is_some_and(|stealing| stealing.is_home_of(node)) {
+            return Err(entry.source_refused(Refusal::SourceReplaced));
+        }
+        let listed = sys::Listed::new(entry.source_name, entry.kind);
+        walk::entrust(node, listed, home, self.worker);
+        Ok(Processed::Handled)
+    }
+}
+
+/// From the decision about the dest to the end.
+impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
+    /// Makes the dest by `make`. In a new directory, nothing is there. Elsewhere, or if something is there, settles what
+    /// happens to it before.
+    #[inline(always)]
+    fn settle(
+        &mut self,
+        making: Making,
+        source: Option<&Stat>,
+        mut make: impl FnMut(&mut EntryCopy<'_, 's, 'e, 'a>, Way) -> Result<Option<Written>, Failure>,
+    ) -> Result<Outcome, Failure> {
+        let is_new = self.entry.dest_directory_origin() == Origin::Created;
+        if is_new && let Some(written) = make(self, Way::Create)? {
+            return Ok(Outcome::Made(written));
+        }
+        self.look_and_make(making, source, is_new, &mut make)
+    }
+
+    fn look_at_dest(
+        &self,
+        making: Making,
+        source: Option<&Stat>,
+        is_occupied: bool,
+    ) -> Result<Looked, Failure> {
+        let known = Known {
+            is_made: self.run.used.has_made_dest(self.entry),
+            is_occupied,
+        };
+        settling::look(self.entry, making, source, known)
+    }
+
+    /// Settles what happens to the dest, and makes it by `make`. `is_occupied` says that creation has failed before, because
+    /// something is there.
+    fn look_and_make(
+        &mut self,
+        making: Making,
+        source: Option<&Stat>,
+        mut is_occupied: bool,
+        make: Make<'_, 's, 'e, 'a>,
+    ) -> Result<Outcome, Failure> {
+        loop {
+            let looked = self.look_at_dest(making, source, is_occupied)?;
+            if let Looked::Keep(settled, dest) = looked {
+                return Ok(Outcome::Kept(settled, dest));
+            }
+            if making == Making::File
+                && let Some(source) = source
+            {
+                large::check_room(self.run, self.entry, source)?;
+            }
+            let made = match looked {
+                Looked::Make(way) => make(self, way)?,
+                Looked::Vacate(settled, dest) | Looked::Keep(settled, dest) => {
+                    return self.vacate_and_make(settled, &dest, make);
+                }
+            };
+            match made {
+                Some(written) => return Ok(Outcome::Made(written)),
+                // Another process was faster.
+                None if !is_occupied => is_occupied = true,
+                None => {
+                    let failed = make(self, Way::Stay(Errno::EXIST))?;
+                    return Ok(Outcome::Made(failed.flatten()));
+                }
+            }
+        }
+    }
+
+    /// Unlinks the dest or renames it to its backup, and makes the copy by `make`. If that fails, gives the dest its name
+    /// back. What another process puts there in the meantime stays.
+    #[cold]
+    fn vacate_and_make(
+        &mut self,
+        settled: Settled,
+        dest: &Stat,
+        make: Make<'_, 's, 'e, 'a>,
+    ) -> Result<Outcome, Failure> {
+        let numbers = &mut self.worker.scratch.own.backup_numbers;
+        let vacated = settling::vacate(self.entry, settled, dest, numbers)?;
+        let entry = &Entry {
+            vacated: vacated.borrowed(),
+            ..*self.entry
+        };
+        let copy = &mut EntryCopy {
+            run: self.run,
+            entry,
+            worker: self.worker,
+        };
+        // The first time, the dest may not have got its name.
+        let ways = [Way::Create, Way::Create, Way::Stay(Errno::EXIST)];
+        let made = ways.into_iter().find_map(|way| make(copy, way).transpose());
+        Ok(match made {
+            None => Outcome::Failed,
+            Some(Ok(written)) => Outcome::Made(written),
+            Some(Err(failure)) => {
+                entry.report_failure(failure);
+                backup::restore(entry);
+                Outcome::Failed
+            }
+        })
+    }
+
+    /// Ends an entry about whose dest was decided. If the dest is adopted, `source` was seen.
+    #[inline(always)]
+    fn end(&mut self, outcome: Outcome, source: Option<&Stat>) -> Result<Processed, Failure> {
+        match outcome {
+            Outcome::Made(_) => Ok(Processed::Handled),
+            Outcome::Failed => Ok(Processed::NotCopied),
+            Outcome::Kept(settled, dest) => self.keep(settled, source, &dest),
+        }
+    }
+
+    /// Leaves the dest as it is.
+    #[cold]
+    fn keep(
+        &mut self,
+        settled: Settled,
+        source: Option<&Stat>,
+        dest: &Stat,
+    ) -> Result<Processed, Failure> {
+        let Self { run, entry, .. } = *self;
+        let ctx = entry.ctx;
+        if let (Settled::Adopt, Some(source)) = (settled, source) {
+            self.worker.scratch.tally.kept += 1;
+            if ctx.policy.options.rules.replace == Replace::Changed {
+                make::update_attributes(entry, source, dest)?;
+                verifying::add(self, source);
+                if entry.is_operand() {
+                    // An earlier run has made it, so it counts as made.
+                    run.used.note(ctx, entry.operand, None);
+                }
+            }
+        }
+        if settled != Settled::Keep {
+            durable::kept(entry, dest)?;
+        }
         let content = ctx.policy.options.counted_content();
-        ctx.report.skipped(content.bytes(source));
-        if !matches!(kept, Unreplaced::AlreadyThere) {
+        ctx.report
+            .skipped(source.map_or(0, |source| content.bytes(source)));
+        if settled != Settled::AlreadyThere {
             entry.emit(|_, dest, _| Event::SkippedDest(dest));
         }
         Ok(Processed::NotCopied)
     }
 
-    /// Copies a source that was looked at.
-    pub(super) fn make(&mut self, source: &Stat) -> Result<Processed, Failure> {
-        let entry = self.entry;
-        let (ctx, scratch) = (entry.ctx, &mut self.worker.scratch.own);
-        if let Some(kind) = ctx.policy.options.as_links {
-            return self.make_link(kind);
-        }
-        match sys::file_type(source) {
-            FileType::RegularFile => self.make_file(),
-            FileType::Symlink => self.copy_symlink(Some(source)),
-            _ if ctx.policy.reads_special_content() => {
-                let opened = file::open_special(entry, source, scratch)?;
-                self.copy_opened(opened)
-            }
-            _ => self.copy_special(source),
-        }
-    }
-
-    /// Copies a source that was listed or seen as a regular file. Looks at it only if its type has changed.
+    /// Opens the dest and copies the content. Returns `None` if the dest should be created, and something is there, or it could
+    /// not be given its name.
     #[inline(always)]
-    pub(super) fn make_file(&mut self) -> Result<Processed, Failure> {
+    fn fill(&mut self, source: &OpenSource, way: Way) -> Result<Option<Written>, Failure> {
         let entry = self.entry;
-        let scratch = &mut self.worker.scratch.own;
-        if scratch.expects_empty
-            && entry.ctx.policy.creates_empty_files
-            // A process that watches an older directory waits for a file to be closed.
-            && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
-            && file::try_copy_empty(entry, scratch)
-        {
-            self.count(Counted::File, 0);
-            entry.emit_copied(Some(CopyMethod::default()));
-            return Ok(Processed::Handled);
-        }
-        let opened = match file::open_regular(entry, scratch)? {
-            Some(opened) => opened,
-            None => match self.look()? {
-                ControlFlow::Continue(source) if sys::is_regular(&source) => {
-                    file::open_again(entry, &mut self.worker.scratch.own)?
-                }
-                ControlFlow::Continue(source) => return self.make(&source),
-                ControlFlow::Break(processed) => return Ok(processed),
-            },
+        let Some(dest) = dest::open(entry, source, way)? else {
+            return Ok(None);
         };
-        self.copy_opened(opened)
+        let mut written = None;
+        if entry.has_other_names(&source.stat) {
+            let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
+            written = entry
+                .ctx
+                .changes
+                .really(id)
+                .map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
+        }
+        self.worker.is_awaited = dest.writing.is_some();
+        let filled = Filling::new(entry, source, dest).fill(self.worker);
+        self.worker.is_awaited = false;
+        let named = self.note_filled(source, filled)?;
+        Ok(named.map(|()| written))
     }
 
-    /// Copies the content of a source that is open, or queues that as a task.
-    // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
-    // data. The guard's case `cpz-files-with-data` counts them.
+    /// Counts and reports a dest that was filled. Returns `None` if it could not be given its name, so that the source must be
+    /// copied again.
     #[inline(always)]
-    fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
-        self.worker.scratch.own.expects_empty = source.is_known_empty();
-        if self.entry.has_other_names(&source.stat) {
-            let stat = source.stat;
-            return self.make_or_link(&stat, |copy| {
-                if gets_own_task(&source) {
-                    large::check_room(copy.run, copy.entry, &stat)?;
+    pub(super) fn note_filled(
+        &mut self,
+        source: &OpenSource,
+        filled: Result<Filled, Failure>,
+    ) -> Result<Option<()>, Failure> {
+        let Self { run, entry, .. } = *self;
+        if let Err(failure) = &filled {
+            let errno = failure.error.raw_os_error();
+            run.room
+                .note_failure(entry, errno.map(Errno::from_raw_os_error));
+        }
+        match filled? {
+            Filled::Complete {
+                moved: Moved { bytes, method },
+                is_file,
+                attributes,
+            } => {
+                if is_file && entry.ctx.policy.options.verify {
+                    verifying::add(self, &source.stat);
                 }
-                copy.fill(&source, Naming::WhenComplete)
-            });
+                attributes?;
+                self.count(Counted::File, bytes);
+                entry.ctx.report.throttle(0, bytes);
+                if method.reflink == Mechanism::Used {
+                    self.worker.scratch.tally.reflinked_bytes += bytes;
+                }
+                entry.emit_copied(Some(method));
+            }
+            Filled::Nameless => {
+                let failed = |errno| entry.source_error(Operation::Read, errno);
+                let rewound = source.rewind().map_err(failed);
+                return rewound.map(|()| None).map_err(Failure::making);
+            }
+            Filled::Cancelled => backup::restore(entry),
         }
-        if !gets_own_task(&source) {
-            self.fill(&source, Naming::WhenComplete)?;
-            return Ok(Processed::Handled);
-        }
-        let stat = source.stat;
-        match large::try_lend(self, &stat) {
-            true => Ok(large::queue(self, &stat, Some(source))),
-            false => large::copy_content(self, source),
-        }
+        Ok(Some(()))
+    }
+
+    /// Counts and reports a copy without content.
+    fn note_copied(&mut self, counted: Counted) -> Written {
+        self.count(counted, 0);
+        self.entry.emit_copied(None);
+        None
+    }
+
+    #[inline]
+    fn count(&mut self, counted: Counted, bytes: u64) {
+        let worker = &mut *self.worker;
+        worker.scratch.tally.count(counted);
+        worker.scratch.tally.bytes += bytes;
+        worker.scratch.had_content = bytes > 0;
+        worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 }
 
@@ -258,8 +642,4 @@ fn is_listed_by_server(copy: &mut EntryCopy<'_, '_, '_, '_>) -> bool {
         let scratch = &mut worker.scratch.own;
         scratch.storage(device, entry.source_dir) == Storage::Server
     })
-}
-
-fn gets_own_task(source: &OpenSource) -> bool {
-    source.stat.st_size as u64 >= TASK_FROM
 }

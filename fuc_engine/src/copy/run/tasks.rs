@@ -1,26 +1,26 @@
 //! The tasks of a copy other than listing a directory: operands, which are begun in their order, and entries whose copies
 //! come later than their listing.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::{CopyRun, EntryCopy, Processed};
-use crate::copy::context::{Context, Failure, Stage};
-use crate::copy::dest::backup;
+use crate::copy::context::{Context, Failure};
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{CopyDir, FileId};
+use crate::copy::facts::{CopyDir, FileId, Symlinks};
 use crate::copy::large::LargeFile;
 use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::parents;
 use crate::error::{Error, Refusal};
-use crate::node::{Place, Side};
+use crate::node::Place;
 use crate::paths;
 use crate::sched::When;
 use crate::sync::lock;
-use crate::sys::{self, CWD, Stat};
+use crate::sys::{self, Stat};
 use crate::walk::{self, Purpose, Reconsidered, Task, Walker};
 
 /// Tasks of a copy other than listing a directory.
@@ -58,9 +58,9 @@ impl OperandGroup {
 ///
 /// If a source contains the target, its listing would include the copies of other operands. So
 /// it waits for the operands before it, and the operands after it wait for it. An operand whose dest is a
-/// dangling link waits for those before it, too.
+/// link to nothing waits for those before it, too.
 pub(super) fn begin_operands(operands: OperandGroup, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    let left = worker.in_order(|worker| begin_portion(&operands, worker));
+    let left = worker.in_order(|worker| begin_portion(operands, worker));
     if let Some((operands, when)) = left {
         worker.push(Task::Own(CopyTask::Operands(operands)), when);
     }
@@ -68,68 +68,78 @@ pub(super) fn begin_operands(operands: OperandGroup, worker: &mut Walker<'_, '_,
 
 /// Begins some operands. Returns those that are left, and when they may be begun.
 fn begin_portion(
-    operands: &OperandGroup,
+    operands: OperandGroup,
     worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) -> Option<(OperandGroup, When)> {
-    let run = worker.job;
-    let ctx = &run.ctx;
-    let (portion, rest) = paths::portion(operands.range.clone());
-    let when_done = |first| Some((OperandGroup::alone(first..operands.range.end), When::Done));
+    let OperandGroup {
+        range,
+        mut is_alone,
+    } = operands;
+    let when_done = |first| Some((OperandGroup::alone(first..range.end), When::Done));
+    let (portion, rest) = paths::portion(range.clone());
     for index in portion {
-        if ctx.report.must_stop() {
+        if worker.job.ctx.report.must_stop() {
             return None;
         }
-        ctx.report.publish(&mut worker.scratch.tally);
-        let give_up = |error| {
-            ctx.fail(index, error);
-            ctx.finish_operand(index);
-        };
-        let parent = match make_parents(run, index) {
-            Ok(parent) => parent,
-            Err(error) => {
-                give_up(error);
-                continue;
-            }
-        };
-        let entry = Entry::of_operand(ctx, index, FileType::Unknown, parent.as_fd());
-        let stat = match entry.stat_source() {
-            Ok(stat) => stat,
-            Err(errno) => {
-                give_up(entry.source_stat_failure(errno).error);
-                continue;
-            }
-        };
-        let contains_target = contains_target(run, &stat);
-        let is_alone = operands.is_alone && index == operands.range.start;
-        if contains_target && !is_alone {
-            return when_done(index);
-        }
-        let copy = &mut EntryCopy {
-            run,
-            entry: &entry,
-            worker,
-        };
-        let begun = begin_one(copy, &stat);
-        // The names of later operands are compared with the dest of a divided file, which has no name yet.
-        let must_be_done = contains_target || matches!(begun, Ok(Processed::QueuedLarge));
-        match begun {
-            Ok(Processed::Queued | Processed::QueuedLarge) => {}
-            Ok(Processed::Handled | Processed::NotCopied) => ctx.finish_operand(index),
-            // An earlier operand that is not finished may still make the target of the link.
-            Err(failure) if failure.stage == Stage::AtDanglingDest && index > 0 && !is_alone => {
-                return when_done(index);
-            }
-            Err(failure) => {
-                entry.report_failure(failure);
-                ctx.finish_operand(index);
-            }
-        }
-        if must_be_done && index + 1 < operands.range.end {
-            return when_done(index + 1);
+        match begin_operand(index, is_alone, worker) {
+            ControlFlow::Continue(is_done) => is_alone &= is_done,
+            ControlFlow::Break(first) if first == range.end => return None,
+            ControlFlow::Break(first) => return when_done(first),
         }
     }
     let is_alone = false;
     rest.map(|range| (OperandGroup { range, is_alone }, When::AfterOwn))
+}
+
+/// Begins one operand, unless it must wait. `is_alone` says that no other task is queued or running. Returns `true` if the
+/// operand is done. Breaks with the next operand if that waits for those before it.
+fn begin_operand(
+    index: u32,
+    is_alone: bool,
+    worker: &mut Walker<'_, '_, CopyRun<'_>>,
+) -> ControlFlow<u32, bool> {
+    let run = worker.job;
+    let ctx = &run.ctx;
+    ctx.report.publish(&mut worker.scratch.tally);
+    let give_up = |error| {
+        ctx.fail(index, error);
+        ctx.finish_operand(index);
+        ControlFlow::Continue(true)
+    };
+    let parent = match make_parents(run, index) {
+        Ok(parent) => parent,
+        Err(error) => return give_up(error),
+    };
+    let entry = Entry::of_operand(ctx, index, FileType::Unknown, parent.as_fd());
+    let stat = match entry.stat_source() {
+        Ok(stat) => stat,
+        Err(errno) => return give_up(entry.source_stat_failure(errno).error),
+    };
+    let contains_target = contains_target(run, &stat);
+    if !is_alone && (contains_target || leads_to_nothing(&entry)) {
+        return ControlFlow::Break(index);
+    }
+    let entry = &entry;
+    let begun = begin_alone(&mut EntryCopy { run, entry, worker }, &stat);
+    match begun {
+        // The names of later operands are compared with the dest of a divided file, which has no name yet.
+        Ok(Processed::QueuedLarge) => return ControlFlow::Break(index + 1),
+        Ok(Processed::Queued) if contains_target => return ControlFlow::Break(index + 1),
+        Ok(Processed::Queued) => return ControlFlow::Continue(false),
+        Ok(Processed::Handled | Processed::NotCopied) => {}
+        Err(failure) => entry.report_failure(failure),
+    }
+    ctx.finish_operand(index);
+    ControlFlow::Continue(true)
+}
+
+/// Returns `true` if the dest is a link to nothing. An operand that is not finished may still make its target.
+fn leads_to_nothing(entry: &Entry<'_>) -> bool {
+    let is_link = |dest: &Stat| sys::file_type(dest) == FileType::Symlink;
+    entry
+        .stat_dest(Symlinks::NoFollow)
+        .is_ok_and(|dest| is_link(&dest))
+        && entry.stat_dest(Symlinks::Follow).err() == Some(Errno::NOENT)
 }
 
 /// Opens the directory that the dest of an operand is in. Makes the directories on the way to
@@ -155,7 +165,7 @@ fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
     above.iter().any(|directory| directory.file() == source)
 }
 
-fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Processed, Failure> {
+fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
     let ctx = entry.ctx;
     let is_directory = sys::is_directory(source);
@@ -173,12 +183,7 @@ fn begin_one(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Proc
         copy.worker.push(Task::Enter { place, purpose }, When::Next);
         return Ok(Processed::Queued);
     }
-    let processed = if entry.has_rules() {
-        copy.decide(source)?
-    } else {
-        run.used.check_dest(entry, source)?;
-        copy.make(source)?
-    };
+    let processed = copy.copy_looked(source)?;
     if processed == Processed::Handled {
         run.used.note(ctx, entry.operand, None);
     }
@@ -209,7 +214,7 @@ pub(super) fn copy_of_other_type(
     kind: FileType,
     worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) {
-    let stored = StoredEntry::of_place(place, kind);
+    let stored = StoredEntry { place, kind };
     resume(stored, worker, |copy| {
         let Entry {
             source_dir: dir,
@@ -219,25 +224,23 @@ pub(super) fn copy_of_other_type(
         } = *copy.entry;
         let reconsider = |node| walk::reconsider(node, dir, name, kind, copy.worker);
         match node.map(reconsider) {
-            Some(Reconsidered::Process) => copy.listed(kind).map(drop),
+            Some(Reconsidered::Process) => copy.copy_listed(kind).map(drop),
             _ => Ok(()),
         }
     });
 }
 
-/// Opens the directories of a stored entry, and processes it by `process`. Reports its failure. If the
-/// run was cancelled, only restores its backup.
+/// Opens the directories of a stored entry, and processes it by `process`, unless the run was cancelled. Reports its failure.
 pub(super) fn resume<'a, 's, 'e>(
     stored: StoredEntry,
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
     with_entry(stored, worker, |copy| {
-        if copy.entry.ctx.report.must_stop() {
-            backup::restore(copy.entry);
-            return Ok(());
+        match copy.entry.ctx.report.must_stop() {
+            true => Ok(()),
+            false => process(copy),
         }
-        process(copy)
     });
 }
 
@@ -248,26 +251,15 @@ pub(super) fn with_entry<'a, 's, 'e>(
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
     let run = worker.job;
-    let ctx = &run.ctx;
-    let StoredEntry { place, kind, .. } = &stored;
-    let reached = Entry::reach(ctx, place, *kind, |entry| {
-        let entry = &stored.restore(*entry);
+    let StoredEntry { place, kind } = stored;
+    let reached = Entry::reach(&run.ctx, &place, kind, |entry| {
         let worker = &mut *worker;
         if let Err(failure) = process(&mut EntryCopy { run, entry, worker }) {
             entry.report_failure(failure);
-            backup::restore(entry);
         }
     });
     if let Err(error) = reached {
-        ctx.fail(place.operand, error);
-        if let Some(node) = &place.parent {
-            // The directories could not be opened, and only the paths are needed.
-            let listed = sys::Listed::new(&place.name, *kind);
-            let entry = stored.restore(Entry::listed(ctx, node, [CWD; 2], listed));
-            let dir = ctx.descriptors.pin(node, Side::Dest, ctx);
-            let dir = dir.as_ref().map(AsFd::as_fd).map_err(|&errno| errno);
-            backup::restore_in(&entry, dir);
-        }
+        run.ctx.fail(place.operand, error);
     }
-    walk::leave(stored.place.parent, worker);
+    walk::leave(place.parent, worker);
 }

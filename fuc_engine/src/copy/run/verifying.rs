@@ -18,10 +18,9 @@ use super::{CopyRun, EntryCopy};
 use crate::copy::attributes;
 use crate::copy::content::Next;
 use crate::copy::context::Failure;
-use crate::copy::decide::clear::links_at_dest;
 use crate::copy::durability::FEW;
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{DestState, Symlinks};
+use crate::copy::facts::Symlinks;
 use crate::copy::make::CopyWorker;
 use crate::error::{Operation, Refusal};
 use crate::sched::When;
@@ -64,10 +63,7 @@ pub(super) fn add(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) {
 #[cold]
 fn add_file(copy: &mut EntryCopy<'_, '_, '_, '_>, bytes: u64) {
     let EntryCopy { run, entry, .. } = *copy;
-    let file = StoredEntry::of(&Entry {
-        dest_state: DestState::Unchecked,
-        ..*entry
-    });
+    let file = StoredEntry::of(entry);
     let (complete, needs_task) = {
         let mut batch = lock(&run.unverified.0);
         batch.files.push(file);
@@ -137,11 +133,7 @@ enum ReadContent {
 
 fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
     let entry = copy.entry;
-    let dest = At {
-        // A link that was written through has led to the file.
-        symlinks: links_at_dest(entry.dest_directory_origin()),
-        ..entry.dest_at()
-    };
+    let dest = entry.written_at();
     let source = read(copy, entry.source_at())
         .map_err(|(operation, errno)| Failure::preparing(entry.source_error(operation, errno)))?;
     let found = read(copy, dest).map_err(|(_, errno)| {

@@ -168,9 +168,9 @@ impl Visitor for CopyRun<'_> {
             worker,
         };
         let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
-            copy.make_file()
+            copy.copy_file()
         } else {
-            copy.listed(listed.kind())
+            copy.copy_listed(listed.kind())
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
@@ -285,7 +285,7 @@ impl Sharer for CopyRun<'_> {
     }
 
     /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
-    /// directories above them; see [`diagnose::cycle`](crate::copy::diagnose::cycle).
+    /// directories above them; see [`cycles::check`](crate::copy::cycles::check).
     fn needs_identity(&self, above: &CopyNode) -> bool {
         let policy = &self.ctx.policy;
         above.place.parent.is_none()

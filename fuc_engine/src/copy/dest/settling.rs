@@ -1,0 +1,363 @@
+//! Looks at dests, asks [`decide::settle`](crate::copy::decide::settle) what happens to them, and unlinks or renames those in
+//! the way.
+//!
+//! In most cases the inode numbers show whether a dest is its source, and they are compared before anything is opened.
+//!
+//! On some filesystems a file has several inode numbers: one for each path, for each spelling of its name, or for a
+//! directory and its mirror. No look at both files can tell whether they are one. So a dest that [`may_be_source`] gets
+//! the content in an order in which that does not matter:
+//!
+//! | a dest that may be the source, and | is not | but |
+//! |---|---|---|
+//! | would be written to | truncated before | written to, and then cut to the length of the content |
+//! | the same, if the copy gets holes or the dest opens only empty | written to | replaced by a rename when the copy is complete |
+//! | would be unlinked | unlinked | the same |
+
+use std::ffi::CStr;
+use std::os::fd::AsFd;
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::backup::{self, BackupNumbers};
+use super::power_cut;
+use crate::copy::context::{Context, Failure};
+use crate::copy::decide::mode::Origin;
+use crate::copy::decide::settle::{
+    DestTreatment, Lookups, Making, NamedFile, NamedFiles, Pair, Rules, Sameness, Settled, Vacant,
+    Way, settle, settle_vacant,
+};
+use crate::copy::decide::times::StoredTimes;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{Facts, FileId, FileTime, Symlinks, Vacated};
+use crate::copy::{attributes, collisions};
+use crate::error::Operation;
+use crate::node::Side;
+use crate::observer::{Event, Question};
+use crate::paths;
+use crate::sync::lock;
+use crate::sys::{self, At, Inode, InodeError, Stat, Storage};
+
+/// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
+const ROUNDED_SECONDS: u64 = 2;
+
+/// The next step after a look at a dest.
+pub(crate) enum Looked {
+    Make(Way),
+    /// The dest is unlinked or renamed, as is settled, and the copy created.
+    Vacate(Settled, Stat),
+    /// The dest stays as it is, as is settled.
+    Keep(Settled, Stat),
+}
+
+/// The knowledge about a dest before it is looked at.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
+    /// An earlier operand has made the dest.
+    pub(crate) is_made: bool,
+    /// Creation has failed because something is there.
+    pub(crate) is_occupied: bool,
+}
+
+/// Looks at the dest, and settles what happens to it. Looks at the source if the decision needs it and it was not seen.
+///
+/// # Errors
+/// One of the two cannot be looked at, or the dest is refused.
+pub(crate) fn look(
+    entry: &Entry<'_>,
+    making: Making,
+    source: Option<&Stat>,
+    known: Known,
+) -> Result<Looked, Failure> {
+    let options = entry.ctx.policy.options;
+    let rules = Rules {
+        options,
+        treatment: entry.treatment(),
+        symlinks: entry.symlinks,
+        directory: entry.dest_directory_origin(),
+        is_made: known.is_made,
+        creates_through_links: entry.is_operand() && options.rules.create_through_links,
+    };
+    let make = |vacant| match settle_vacant(rules, making, vacant) {
+        Ok(way) => Ok(Looked::Make(way)),
+        Err(refusal) => Err(entry.refused(refusal)),
+    };
+    let failed = |errno| entry.dest_stat_failure(errno);
+    let itself = match entry.stat_dest(Symlinks::NoFollow) {
+        Err(Errno::NOENT) if known.is_occupied => {
+            let has_slash = entry.dest_name.to_bytes().ends_with(b"/");
+            return make(Vacant::Hidden { has_slash });
+        }
+        Err(Errno::NOENT) => return make(Vacant::Nothing),
+        seen => seen.map_err(failed)?,
+    };
+    let source = source.map_or_else(|| entry.stat_source(), |source| Ok(*source));
+    let source = &source.map_err(|errno| entry.source_stat_failure(errno))?;
+    let (dest, symlinks) = match follows(rules, entry, source, &itself) {
+        false => (itself, Symlinks::NoFollow),
+        true => match entry.stat_dest(Symlinks::Follow) {
+            Ok(target) => (target, Symlinks::Follow),
+            Err(Errno::NOENT) => return make(Vacant::Dangling),
+            Err(Errno::LOOP) if options.force => return make(Vacant::Loop),
+            Err(errno) => return Err(failed(errno)),
+        },
+    };
+    let found = Found {
+        entry,
+        treatment: rules.treatment,
+        source,
+        dest: &dest,
+        symlinks,
+    };
+    match settle(rules, making, &found.describe()) {
+        Settled::Make(way) => Ok(Looked::Make(way)),
+        Settled::Refuse(refusal) => Err(entry.refused(refusal)),
+        settled @ (Settled::Unlink | Settled::BackUp) => Ok(Looked::Vacate(settled, dest)),
+        settled => Ok(Looked::Keep(settled, dest)),
+    }
+}
+
+/// Returns `true` if the content of the source would be written through the link at the dest.
+fn follows(rules: Rules<'_>, entry: &Entry<'_>, source: &Stat, dest: &Stat) -> bool {
+    let policy = &entry.ctx.policy;
+    let symlinks = || policy.symlinks_of_dest(&Facts::of(source), rules.treatment);
+    rules.directory == Origin::Existing
+        && sys::file_type(dest) == FileType::Symlink
+        && symlinks() == Symlinks::Follow
+}
+
+/// A source and the file at its dest, which were seen.
+struct Found<'f> {
+    entry: &'f Entry<'f>,
+    treatment: DestTreatment,
+    source: &'f Stat,
+    dest: &'f Stat,
+    /// Says whether a symbolic link was followed to the dest.
+    symlinks: Symlinks,
+}
+
+impl Found<'_> {
+    fn describe(&self) -> Pair<'_> {
+        Pair {
+            source: Facts::of(self.source),
+            dest: Facts::of(self.dest),
+            is_behind_link: self.symlinks == Symlinks::Follow,
+            lookups: self,
+        }
+    }
+
+    /// Returns the place of the dest.
+    fn at(&self) -> At<'_> {
+        At {
+            symlinks: self.symlinks,
+            ..self.entry.dest_at()
+        }
+    }
+
+    /// Returns `true` if a file that is kept would get the rights of another user. That user may have written its content,
+    /// so it is copied again.
+    fn gets_rights(&self) -> bool {
+        let policy = &self.entry.ctx.policy;
+        policy.options.preserve.ownership
+            && policy.user == 0
+            && sys::is_regular(self.source)
+            && self.source.st_mode & 0o6000 != 0
+            && attributes::has_other_owner(self.source, self.dest)
+    }
+
+    /// Returns `true` if the inode numbers of source and dest show whether they are one file.
+    fn are_native(&self) -> bool {
+        let Self { entry, .. } = self;
+        let is_source_native = || {
+            let dir = paths::open_directory_of(entry.source_dir, entry.source_name);
+            dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
+        };
+        entry.has_native_dest()
+            && (FileId::of(self.source).device == FileId::of(self.dest).device
+                || is_source_native())
+    }
+}
+
+impl Lookups for Found<'_> {
+    fn may_be_other_copy(&self) -> bool {
+        collisions::may_be_other_copy(self.entry)
+    }
+
+    fn sameness(&self) -> Sameness {
+        let Pair { source, dest, .. } = self.describe();
+        let is_same_file = source.is_same_file(&dest);
+        let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
+        let copies_links = self.entry.symlinks == Symlinks::NoFollow;
+        if self.entry.ctx.policy.makes_hard_links() {
+            // No content is written, so nothing is lost.
+            let is_linked = || {
+                copies_links && is_link(&source) && !self.treatment.vacates() && {
+                    let target = stat_source(self.entry, Symlinks::Follow);
+                    target.is_some_and(|target| target.is_same_file(&dest))
+                }
+            };
+            return match is_same_file || is_linked() {
+                true => Sameness::AlreadyThere,
+                false => Sameness::Distinct,
+            };
+        }
+        let may_lead_there = copies_links && (is_link(&source) || is_link(&dest));
+        if !is_same_file && !may_lead_there {
+            return Sameness::Distinct;
+        }
+        let [itself, target] = [Symlinks::NoFollow, Symlinks::Follow];
+        let name = |look: &dyn Fn(Symlinks) -> Option<Facts>, known: Facts| NamedFile {
+            itself: look(itself).unwrap_or(known),
+            target: look(target),
+        };
+        let names = NamedFiles {
+            source: name(&|symlinks| stat_source(self.entry, symlinks), source),
+            dest: name(&|symlinks| self.entry.dest_facts(symlinks), dest),
+            symlinks: self.entry.symlinks,
+            treatment: self.treatment,
+        };
+        names.sameness(|| names_same_entry(self.entry))
+    }
+
+    fn time_stands_for_source(&self) -> bool {
+        let wanted = sys::modified(self.source);
+        time_stands_for(self.entry.ctx, self.at(), self.dest, wanted)
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        power_cut::has_taken_content(self.entry, self.at(), self.dest) || self.gets_rights()
+    }
+
+    fn targets_are_equal(&self) -> bool {
+        let Self { entry, .. } = self;
+        let source = sys::read_link(entry.source_dir, entry.source_name);
+        let dest = sys::read_link(entry.dest_dir, entry.dest_name);
+        matches!((source, dest), (Ok(source), Ok(dest)) if source == dest)
+    }
+
+    fn ask(&self) -> bool {
+        let (ctx, dest) = (self.entry.ctx, self.dest);
+        let is_writable = sys::file_type(dest) == FileType::Symlink
+            || ctx.policy.user == 0
+            || self.entry.may_write_dest();
+        let options = ctx.policy.options;
+        ctx.report.confirm(Question::Overwrite {
+            path: &self.entry.path(Side::Dest),
+            mode: dest.st_mode & 0o7777,
+            is_write_protected: !is_writable,
+            is_removed_first: options.rules.remove_first || options.force,
+        })
+    }
+
+    fn may_be_source(&self) -> bool {
+        may_be_source(self.source, self.dest, || self.are_native())
+    }
+
+    fn may_write(&self) -> bool {
+        self.entry.may_write_dest()
+    }
+}
+
+/// Returns `true` if the dest may be the source under another inode number. `are_native` says whether the numbers of both
+/// can be trusted.
+#[inline]
+pub(super) fn may_be_source(source: &Stat, dest: &Stat, are_native: impl FnOnce() -> bool) -> bool {
+    let [modified, dest_modified] = [source, dest].map(sys::modified);
+    sys::is_regular(source)
+        && sys::is_regular(dest)
+        && source.st_size == dest.st_size
+        && modified.seconds.abs_diff(dest_modified.seconds) <= ROUNDED_SECONDS
+        && FileId::of(source) != FileId::of(dest)
+        && !are_native()
+}
+
+fn stat_source(entry: &Entry<'_>, symlinks: Symlinks) -> Option<Facts> {
+    let stat = sys::stat(entry.source_dir, entry.source_name, symlinks).ok();
+    stat.map(|stat| Facts::of(&stat))
+}
+
+/// Returns `true` if source and dest are the same name in the same directory.
+fn names_same_entry(entry: &Entry<'_>) -> bool {
+    let (_, source) = paths::split(entry.source_name.to_bytes());
+    let (_, dest) = paths::split(entry.dest_name.to_bytes());
+    let is_in_source_directory = || {
+        let source = paths::directory_id_of(entry.source_dir, entry.source_name);
+        source.is_some() && paths::directory_id_of(entry.dest_dir, entry.dest_name) == source
+    };
+    source == dest && is_in_source_directory()
+}
+
+/// Renames the dest, which was seen as `dest`, to its backup if that is `settled`. Otherwise unlinks it.
+pub(crate) fn vacate(
+    entry: &Entry<'_>,
+    settled: Settled,
+    dest: &Stat,
+    numbers: &mut BackupNumbers,
+) -> Result<Vacated<Box<CStr>>, Failure> {
+    if settled == Settled::BackUp {
+        let backup = backup::make(entry, dest, numbers)?;
+        return Ok(backup.map_or(Vacated::Unlinked, Vacated::Renamed));
+    }
+    unlink(entry)?;
+    Ok(Vacated::Unlinked)
+}
+
+/// Unlinks the dest, which makes its name vacant. Another process may have done that before.
+pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
+    match entry.ctx.changes.unlink(entry.spot()) {
+        Ok(()) => entry.emit(|_, dest, _| Event::RemovedDest(dest)),
+        Err(Errno::NOENT) => {}
+        Err(errno) => {
+            let error = entry.dest_error(Operation::Remove, errno);
+            return Err(Failure::preparing(error));
+        }
+    }
+    Ok(())
+}
+
+/// Returns `true` if the filesystem stores the time `wanted` as the one that the dest has.
+///
+/// The dest, which was seen as `dest`, is probed only if the filesystem has not shown that before. Returns `false`
+/// if it cannot be probed: its user may not set its times, or the run is a dry one.
+fn time_stands_for(ctx: &Context<'_>, at: At<'_>, dest: &Stat, wanted: FileTime) -> bool {
+    let device = FileId::of(dest).device;
+    let stored = sys::modified(dest);
+    let known = lock(&ctx.stored_times).get(&device).copied();
+    if let Some(found) = known.and_then(|known| known.stored(wanted)) {
+        return found == stored;
+    }
+    let shown = ctx.changes.really(|| probe_times(ctx, at, dest, wanted));
+    let Ok(Some(shown)) = shown else {
+        return false;
+    };
+    let mut times = lock(&ctx.stored_times);
+    let known = shown.added_to(times.get(&device).copied());
+    times.insert(device, known);
+    shown.stored(wanted) == Some(stored)
+}
+
+/// Probes the dest, and gives it its time again. Its other times cannot be taken for that of its source. A process that
+/// is killed in between leaves a dest that a later run copies.
+fn probe_times(
+    ctx: &Context<'_>,
+    at: At<'_>,
+    dest: &Stat,
+    wanted: FileTime,
+) -> Result<Option<StoredTimes>, InodeError> {
+    let stored = sys::modified(dest);
+    let held = ctx.descriptors.making_room(|| sys::open_path(at))?;
+    let inode = Inode::PathOnly(held.as_fd());
+    let seen = inode.stat()?;
+    if FileId::of(&seen) != FileId::of(dest) || sys::modified(&seen) != stored {
+        return Err(Errno::STALE.into());
+    }
+    let set = |time| {
+        inode.set_modified(time)?;
+        Ok(sys::modified(&inode.stat()?))
+    };
+    let shown: Result<Option<StoredTimes>, InodeError> = StoredTimes::ask(stored, wanted, set);
+    // A limit may not be a multiple of the step: then only a time beyond it is stored as the limit.
+    let is_complete = matches!(shown, Ok(Some(shown)) if shown.stored(wanted) == Some(stored));
+    let restored = set(if is_complete { wanted } else { stored });
+    Ok(shown?.filter(|_| restored == Ok(stored)))
+}
