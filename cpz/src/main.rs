@@ -1,6 +1,7 @@
 //! `cpz`: cp, recursive by default. Called as `cp` it is GNU's cp.
 //!
 //! The library beside it turns the flags and operands into a request. `copying` runs the engine.
+#![cfg_attr(not(test), no_main)]
 
 use std::process::ExitCode;
 
@@ -16,7 +17,9 @@ mod copying;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-fn main() -> ExitCode {
+fuc_cli::program!(run);
+
+fn run() -> ExitCode {
     let command = Command {
         name: "cpz",
         tool: Tool::Copy,

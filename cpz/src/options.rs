@@ -1,6 +1,5 @@
 //! The options that the flags of cpz resolve to.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -11,6 +10,7 @@ use fuc_cli::invocation::Personality;
 use fuc_cli::locale::Charset;
 use fuc_cli::quote;
 use fuc_cli::reporter::Verbosity;
+use fuc_cli::sys::arguments;
 use fuc_cli::threads;
 use fuc_cli::tool::Tool;
 use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
@@ -153,7 +153,9 @@ impl Options {
         let is_exact = matches!(dest, Dest::Exactly(_));
         let exactly = is_exact && self.last_operand == LastOperand::MayBeDirectory;
         let added = resume.into_iter().chain(exactly.then_some("-T"));
-        let words = added.map(OsString::from).chain(env::args_os().skip(1));
+        let words = added
+            .map(OsString::from)
+            .chain(arguments().into_iter().skip(1));
         suits.then(|| {
             words.fold(console.program().to_vec(), |command, word| {
                 let word = quote::if_needed(&word, console.charset());

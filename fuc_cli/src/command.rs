@@ -71,7 +71,6 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
     /// Runs the command in this process in any case.
     #[must_use]
     pub fn run_here(&self, invocation: &Invocation) -> ExitCode {
-        sys::restore_sigpipe();
         let console = Console::new(invocation.program.clone(), invocation.charset);
         if let Some(line) = preload::warning(self.name) {
             console.error(line);

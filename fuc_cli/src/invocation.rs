@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use crate::locale::Charset;
+use crate::sys;
 use crate::tool::Tool;
 
 /// The behaviour of this process: GNU's or ours.
@@ -55,7 +56,7 @@ impl Invocation {
     /// Returns the invocation of this process. Without argv\[0\], `name` stands for it.
     #[must_use]
     pub fn of_this_process(name: &str, tool: Tool) -> Self {
-        let mut arguments = std::env::args_os();
+        let mut arguments = sys::arguments().into_iter();
         let program = arguments.next().unwrap_or_else(|| name.into());
         Self {
             personality: Personality::of(&program, tool),

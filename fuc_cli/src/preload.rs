@@ -139,7 +139,7 @@ fn execute(program: &Path, tried: &str) {
         .map(|(name, value)| c_string([name, value].join(OsStr::new("="))))
         .collect();
     let program = c_string(program);
-    let mut arguments: Vec<CString> = env::args_os().map(c_string).collect();
+    let mut arguments: Vec<CString> = sys::arguments().into_iter().map(c_string).collect();
     if sys::execute(&program, &arguments, &environment) == Errno::NOEXEC {
         // A script without an interpreter, which shells and `execvp` give to this one.
         let shell = c"/bin/sh";

@@ -2,6 +2,7 @@
 //!
 //! The library beside it holds the table of flags, and resolves them to options. `removal` runs the engine with the
 //! result. `detach` removes in the background.
+#![cfg_attr(not(test), no_main)]
 
 use std::process::ExitCode;
 
@@ -18,7 +19,9 @@ mod removal;
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;
 
-fn main() -> ExitCode {
+fuc_cli::program!(run);
+
+fn run() -> ExitCode {
     let command = Command {
         name: "rmz",
         tool: Tool::Remove,

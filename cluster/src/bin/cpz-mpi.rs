@@ -1,4 +1,5 @@
 //! `cpz-mpi`: `cpz` on many machines. `mpirun -n 64 cpz-mpi -a SOURCE DEST`.
+#![cfg_attr(not(test), no_main)]
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -27,7 +28,9 @@ fn table() -> Table<Id> {
     flags::table(&TABLE, Id::Common(CommonFlag::AllFailures), &refused)
 }
 
-fn main() -> ExitCode {
+fuc_cli::program!(run);
+
+fn run() -> ExitCode {
     job::run(&Command {
         name: "cpz-mpi",
         tool: Tool::Copy,

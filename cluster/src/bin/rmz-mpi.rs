@@ -1,4 +1,5 @@
 //! `rmz-mpi`: `rmz` on many machines. `mpirun -n 64 rmz-mpi DIRECTORY`.
+#![cfg_attr(not(test), no_main)]
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -36,7 +37,9 @@ fn table() -> Table<Id> {
     flags::table(&TABLE, Id::Common(CommonFlag::AllFailures), &refused)
 }
 
-fn main() -> ExitCode {
+fuc_cli::program!(run);
+
+fn run() -> ExitCode {
     job::run(&Command {
         name: "rmz-mpi",
         tool: Tool::Remove,

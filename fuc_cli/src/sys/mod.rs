@@ -4,7 +4,7 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `startup` | what the process inherited and Rust's runtime changes before `main`; the start of another program |
+//! | `startup` | `main`, its arguments, and closed standard streams; the start of another program |
 //! | `locale` | which answers mean yes in the user's language, and which characters can be shown |
 //! | `background` | a process that goes on after the command has ended |
 //! | `interrupt` | the signals that cancel a run, and the one that asks for its status |
@@ -27,5 +27,6 @@ pub(crate) use interrupt::{end_by, on_status_request, received_signal};
 pub use limits::raise_descriptor_limit;
 pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;
-pub(crate) use startup::{execute, restore_sigpipe, was_closed};
+pub use startup::{arguments, begin};
+pub(crate) use startup::{execute, was_closed};
 pub use tables::private_tables;

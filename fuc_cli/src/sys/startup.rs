@@ -1,43 +1,95 @@
-//! Facts about the start of the process that Rust's runtime hides before `main`: it ignores SIGPIPE,
-//! and it opens `/dev/null` in place of closed standard streams, unless something else is opened there.
+//! The start of a command: the `main` that the C library calls, in place of the one of Rust's runtime.
 //!
-//! Therefore a function looks at them earlier, while the loader runs the initialisers.
+//! That one makes 21 system calls, and changes what the process inherited: it ignores SIGPIPE, and opens `/dev/null` in
+//! place of closed standard streams. It also aborts if a filter of system calls refuses to look at these.
 
-use std::ffi::{CStr, CString, c_int};
+use std::env;
+use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::stdio;
 
-// These are written before `main`, when there is one thread; so Relaxed is enough.
-static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+// These are written when there is one thread; so Relaxed is enough.
+/// The argv of `main`, or null.
+static ARGUMENTS: AtomicPtr<*const c_char> = AtomicPtr::new(ptr::null_mut());
 /// Says of stdin, stdout and stderr, whose descriptors are the indices, whether they were closed.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-// SAFETY: the loader calls each entry of this section once, before main, with
-// arguments that an `extern "C"` function without parameters may ignore.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static AT_START: extern "C" fn() = record_startup_state;
+// If a panic ends the process, the shared library of the unwinder serves backtraces only, and loading it takes 9 system
+// calls. The optimiser joins the standard library with the crates, so that its symbols are found here first.
+#[cfg(all(
+    target_env = "gnu",
+    panic = "abort",
+    not(target_feature = "crt-static")
+))]
+#[link(name = "gcc_eh", kind = "static", modifiers = "-bundle")]
+unsafe extern "C" {}
 
-extern "C" fn record_startup_state() {
+/// Defines the `main` of a program. It calls a function that returns an [`ExitCode`](std::process::ExitCode).
+///
+/// The crate needs the attribute `#![cfg_attr(not(test), no_main)]`.
+#[macro_export]
+macro_rules! program {
+    ($run:path) => {
+        // The harness of unit tests has a `main` of its own.
+        #[cfg_attr(test, allow(dead_code))]
+        #[allow(unsafe_code)]
+        #[cfg_attr(not(test), unsafe(export_name = "main"))]
+        extern "C" fn c_main(
+            _count: ::std::ffi::c_int,
+            arguments: *const *const ::std::ffi::c_char,
+        ) -> ::std::ffi::c_int {
+            // SAFETY: the C library calls this function once, with the arguments that the kernel has put on the stack.
+            unsafe { $crate::sys::begin(arguments) };
+            let status: ::std::process::ExitCode = $run();
+            (status != ::std::process::ExitCode::SUCCESS).into()
+        }
+    };
+}
+
+/// Keeps the arguments of `main`, and occupies the descriptors of closed standard streams.
+///
+/// # Safety
+/// No other thread runs yet. `arguments` is an array of C strings that ends with a null pointer. Both stay as long as the
+/// process, unchanged.
+pub unsafe fn begin(arguments: *const *const c_char) {
+    ARGUMENTS.store(arguments.cast_mut(), Ordering::Relaxed);
     for (stream, closed) in (0..).zip(&CLOSED) {
         if is_closed(stream) {
             closed.store(true, Ordering::Relaxed);
             occupy();
         }
     }
-    SIGPIPE_IGNORED.store(is_ignored(libc::SIGPIPE), Ordering::Relaxed);
 }
 
-/// Opens a socket as the lowest free descriptor. It cannot be opened by a path such as `/dev/stdin`. The runtime would
-/// open `/dev/null`, so that a copy of it succeeds, or abort where that is missing.
+/// Returns the arguments of this process, with argv\[0\].
+///
+/// In a static program, those of the standard library are known to Rust's own `main` only.
+pub fn arguments() -> Vec<OsString> {
+    let first = ARGUMENTS.load(Ordering::Relaxed).cast_const();
+    if first.is_null() {
+        return env::args_os().collect();
+    }
+    let strings = (0..).map_while(|index| {
+        // SAFETY: the array has a null pointer at its end, and nothing is read behind it.
+        let string = unsafe { *first.add(index) };
+        // SAFETY: it is a C string that stays as long as the process.
+        (!string.is_null()).then(|| unsafe { CStr::from_ptr(string) })
+    });
+    strings
+        .map(|string| OsStr::from_bytes(string.to_bytes()).to_owned())
+        .collect()
+}
+
+/// Opens a socket as the lowest free descriptor, so that no file is opened there. A socket cannot be opened by a path such
+/// as `/dev/stdin`, so a copy of that fails.
 fn occupy() {
-    // SAFETY: it takes no pointers. If it fails, the runtime opens something itself.
+    // SAFETY: it takes no pointers.
     unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_DGRAM, 0) };
 }
 
@@ -49,64 +101,9 @@ fn is_closed(stream: c_int) -> bool {
     failed && io::Error::last_os_error().raw_os_error() == Some(libc::EBADF)
 }
 
-/// Takes the place of the C library's function in the whole process, for the sake of one call: before `main`, Rust's
-/// runtime looks at the standard streams, and aborts if a filter of system calls refuses that. After EINVAL, it looks at
-/// them in another way.
-// SAFETY: the signature and the effects are those of the C library, except for the number of an error.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn poll(
-    polled: *mut libc::pollfd,
-    count: libc::nfds_t,
-    milliseconds: c_int,
-) -> c_int {
-    // SAFETY: what the caller may give to `poll`, it may give to the kernel.
-    #[cfg(target_arch = "x86_64")]
-    let ready = unsafe { libc::syscall(libc::SYS_poll, polled, count, milliseconds) } as c_int;
-    // Other kernels lack the call.
-    #[cfg(not(target_arch = "x86_64"))]
-    let ready = {
-        let limit = libc::timespec {
-            tv_sec: (milliseconds / 1000).into(),
-            tv_nsec: (milliseconds % 1000 * 1_000_000).into(),
-        };
-        let limit = match milliseconds < 0 {
-            true => ptr::null(),
-            false => &raw const limit,
-        };
-        // SAFETY: the same, and the limit outlives the call.
-        unsafe { libc::ppoll(polled, count, limit, ptr::null()) }
-    };
-    // SAFETY: the location of this thread's error is always valid.
-    let errno = unsafe { &mut *libc::__errno_location() };
-    if ready == -1 && matches!(*errno, libc::EPERM | libc::EACCES | libc::ENOSYS) {
-        *errno = libc::EINVAL;
-    }
-    ready
-}
-
-fn is_ignored(signal: c_int) -> bool {
-    let mut action = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: no new action is given, so nothing changes. The kernel's present
-    // one goes to memory of the right type.
-    let failed = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
-    // SAFETY: read only after a success, which has filled it in.
-    failed == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
-}
-
-/// Gives SIGPIPE its default action back, unless it was ignored when the process began.
-///
-/// A write to a closed pipe then ends the command, as it ends any C program.
-pub(crate) fn restore_sigpipe() {
-    if !SIGPIPE_IGNORED.load(Ordering::Relaxed) {
-        // SAFETY: a valid signal number and the constant for its default action.
-        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    }
-}
-
-/// Executes `program` in place of this process, with the state that this process inherited: the same SIGPIPE, and
-/// without the streams that were opened instead. Returns the reason if that is not possible.
+/// Executes `program` in place of this process, without the sockets that were opened in place of closed streams. Returns
+/// the reason if that is not possible.
 pub(crate) fn execute(program: &CStr, arguments: &[CString], environment: &[CString]) -> Errno {
-    restore_sigpipe();
     for stream in [stdio::stdin(), stdio::stdout(), stdio::stderr()] {
         if was_closed(stream) {
             // If the call below fails, the stream stays open.

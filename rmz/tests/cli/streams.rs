@@ -167,7 +167,7 @@ fn reports_a_stdout_that_cannot_be_written_to() {
     parity.args(["d"]).check(build);
 }
 
-/// Before `main`, Rust's runtime looks at the streams, and would abort.
+/// Before its own `main`, Rust's runtime looks at the streams, and would abort.
 #[test]
 fn a_filter_of_system_calls_that_refuses_to_look_at_the_streams_does_no_harm() {
     or_skip!(Run::new(RMZ).arg("-f").calls());

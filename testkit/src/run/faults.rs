@@ -23,8 +23,8 @@ pub struct Call {
 }
 
 impl Run {
-    /// Runs the command under strace. Returns the calls that it makes after the start of the runtime,
-    /// which ends when SIGPIPE is reset.
+    /// Runs the command under strace. Returns the calls that it makes from the beginning of `main`,
+    /// which looks at the standard streams first.
     ///
     /// # Errors
     /// If there is no strace, or it is not allowed to trace.
@@ -73,7 +73,7 @@ fn own_calls(log: &str) -> Vec<Call> {
             number: *number,
             shown: shown.to_owned(),
         });
-        if shown.starts_with("rt_sigaction(SIGPIPE, {sa_handler=SIG_DFL") {
+        if shown.starts_with("fcntl(2<") && shown.contains("F_GETFD)") {
             calls.clear();
         }
     }
