@@ -70,7 +70,7 @@ impl<T> State<T> {
     }
 
     /// Returns tasks for a worker that is counted as idle. It leaves spares to others if enough workers are active.
-    fn take(&mut self) -> Option<VecDeque<T>> {
+    fn take_for_idle(&mut self) -> Option<VecDeque<T>> {
         if let Some(batch) = self.batches.pop_front() {
             return Some(batch);
         }
@@ -249,16 +249,19 @@ impl<T> Gate<T> {
     }
 
     /// Hands the tasks that `take` returns to a worker without tasks, if one should get some.
-    pub(super) fn give(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<Recipient> {
-        self.give_from(|_| take())
+    pub(super) fn hand_over(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<Recipient> {
+        self.hand_over_from(|_| take())
     }
 
     /// Hands the first spare to a worker without tasks, if one should get some.
-    pub(super) fn give_spare(&self) -> Option<Recipient> {
-        self.give_from(|spares| spares.pop_front().into_iter().collect())
+    pub(super) fn hand_over_spare(&self) -> Option<Recipient> {
+        self.hand_over_from(|spares| spares.pop_front().into_iter().collect())
     }
 
-    fn give_from(&self, take: impl FnOnce(&mut VecDeque<T>) -> VecDeque<T>) -> Option<Recipient> {
+    fn hand_over_from(
+        &self,
+        take: impl FnOnce(&mut VecDeque<T>) -> VecDeque<T>,
+    ) -> Option<Recipient> {
         let mut state = self.lock();
         if state.wanted() == 0 {
             return None;
@@ -318,7 +321,7 @@ impl<T> Gate<T> {
     /// Counts the worker with this number as idle, and waits for tasks. Returns `None` if the scope ends. Returns
     /// `None` to the main thread, too, when the run has ended. If the wait is long and tasks are wanted, steals from
     /// other processes.
-    pub(super) fn next(
+    pub(super) fn await_tasks(
         &self,
         worker: usize,
         thieves: Option<&dyn Thieves<T>>,
@@ -334,7 +337,7 @@ impl<T> Gate<T> {
     }
 
     /// Does the same for a new thread, which is counted as idle already.
-    pub(super) fn first(
+    pub(super) fn await_first_tasks(
         &self,
         worker: usize,
         thieves: Option<&dyn Thieves<T>>,
@@ -356,7 +359,7 @@ impl<T> Gate<T> {
             let has_ended = worker == MAIN && state.has_ended();
             let tasks = match has_ended {
                 true => state.when_done.pop_front().map(|task| [task].into()),
-                false => state.take(),
+                false => state.take_for_idle(),
             };
             if tasks.is_some() || has_ended {
                 state.idle -= 1;
@@ -432,7 +435,7 @@ impl<T> Gate<T> {
     }
 
     /// Counts how many times tasks will come back from another process. The caller is active, or no worker is yet.
-    pub(super) fn expect(&self, times: usize) {
+    pub(super) fn expect_returns(&self, times: usize) {
         self.lock().elsewhere += times;
     }
 }
@@ -480,7 +483,7 @@ impl<T> Inlet<'_, T> {
     }
 
     /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
-    pub(crate) fn close(&self) {
+    pub(crate) fn allow_end(&self) {
         let mut state = self.0.lock();
         state.elsewhere -= 1;
         if state.has_ended() {

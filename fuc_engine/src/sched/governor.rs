@@ -163,13 +163,13 @@ impl Governor {
     }
 
     /// Lowers the limits to `most`: the kernel refused another thread.
-    pub(super) fn limit(&mut self, most: usize) {
+    pub(super) fn lower_limits(&mut self, most: usize) {
         if most < self.limits.waiting {
             self.limits.waiting = most;
             self.limits.computing = self.limits.computing.min(most);
             self.workers = self.workers.min(most);
             self.before = None;
-            self.enter(State::Climb, SHORTEST);
+            self.begin_measurement(State::Climb, SHORTEST);
         }
     }
 
@@ -193,8 +193,10 @@ impl Governor {
         }
         self.began = now.max(self.began);
         match self.state {
-            State::Start => self.begin(),
-            State::Climb if !self.may_climb(measured) => self.enter(State::Settled, self.hold),
+            State::Start => self.leave_start(),
+            State::Climb if !self.may_climb(measured) => {
+                self.begin_measurement(State::Settled, self.hold)
+            }
             State::Climb => self.start_trial(measured),
             State::Settled => self.reconsider(measured),
             State::Trial { base, needed } => self.judge(base, needed, measured),
@@ -267,11 +269,11 @@ impl Governor {
         }
     }
 
-    fn begin(&mut self) {
+    fn leave_start(&mut self) {
         self.workers = self.initial();
         match self.workers < self.limits.waiting {
-            true => self.enter(State::Climb, SHORTEST),
-            false => self.enter(State::Settled, self.hold),
+            true => self.begin_measurement(State::Climb, SHORTEST),
+            false => self.begin_measurement(State::Settled, self.hold),
         }
     }
 
@@ -301,7 +303,7 @@ impl Governor {
     }
 
     /// Begins a measurement that lasts for `time` or longer.
-    fn enter(&mut self, state: State, time: Duration) {
+    fn begin_measurement(&mut self, state: State, time: Duration) {
         self.state = state;
         self.due = self.began + time;
     }
@@ -324,7 +326,7 @@ impl Governor {
             Direction::Fewer => base.workers.div_ceil(2),
         };
         let time = (measured.lasted / TRIES).clamp(SHORTEST, LONGEST);
-        self.enter(State::Trial { base, needed }, time);
+        self.begin_measurement(State::Trial { base, needed }, time);
     }
 
     /// Returns how many times as fast the next trial must be.
@@ -379,7 +381,7 @@ impl Governor {
 
     /// Keeps the present number for `least` or longer, and the next one for twice as long.
     fn settle(&mut self, least: Duration) {
-        self.enter(State::Settled, self.hold.max(least));
+        self.begin_measurement(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }
 }

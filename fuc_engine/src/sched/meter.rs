@@ -200,6 +200,11 @@ impl Meter {
         self.due_nanos.load(Relaxed) == self.first_nanos
     }
 
+    /// Returns `true` if the workers have recorded at least this much work since the window began.
+    pub(super) fn has_recorded(&self, work: u64) -> bool {
+        self.sums.0.work.load(Relaxed) >= work * PARTS as u64
+    }
+
     /// Returns `true` if the governor is due at `now_nanos`.
     pub(super) fn is_due(&self, now_nanos: u64) -> bool {
         now_nanos >= self.due_nanos.load(Relaxed)

@@ -5,7 +5,7 @@
 //! of a task that is at a checkpoint. Workers without tasks block in the gate.
 //!
 //! **How many workers run.** The [`governor`] decides it, from what the [`meter`] shows. It begins
-//! with the first worker that records work after [`FIRST`](governor::FIRST) and has a backlog, in
+//! with the first worker that records work after [`FIRST`](governor::FIRST), has a backlog, and is not in a small run, in
 //! `Worker::step_governor`. If it wants more workers than are active, a worker with tasks to spare gives a batch to
 //! an idle worker, or else to a new thread, which counts as idle at first.
 //!
@@ -29,8 +29,7 @@
 //! | `when_idle` | a worker | the last worker that goes idle |
 //! | `when_done` | a worker | the main thread, when the run would end |
 //!
-//! A worker inside one slow operation cannot give anything. So until 32 parts of tasks in a row were fast, and before
-//! the entries of a wide directory, it leaves spares.
+//! The [`worker`] draws when it does this, and has a table of the reasons.
 //!
 //! **Why `Worker::run_all` ends.** The main thread ends it if, under the lock, all workers are idle, all queues are empty, and no
 //! other process has a task. Only a running worker makes tasks, so no task can come then. The worker that goes
@@ -47,9 +46,9 @@
 //! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
 //!
 //! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
-//! talks to them asks the workers for tasks through the inlet. The first worker that has some to spare at its next
-//! checkpoint gives its oldest ones away. The gate counts them as *elsewhere*, and a run does not end before
-//! they have come back. Each comes back as a batch with one task, which climbs.
+//! talks to them asks the workers for tasks through the inlet. The first worker with some to spare gives them away. The
+//! gate counts them as *elsewhere*, and a run does not end before they have come back. Each comes back as a batch with one
+//! task, which climbs.
 
 mod gate;
 mod governor;

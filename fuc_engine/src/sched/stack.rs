@@ -92,7 +92,7 @@ impl<T> Stack<T> {
     /// So neighbouring tasks run at the same time. Removing 50,000 empty files in 500 directories side by side from XFS
     /// with two workers, two cores: giving the oldest half takes 1.9 times as long (7 rounds). The oldest task may be a
     /// big one.
-    pub(super) fn choose(
+    pub(super) fn choose_share(
         &self,
         keep: usize,
         most: usize,
@@ -117,7 +117,7 @@ impl<T> Stack<T> {
     }
 
     /// Takes the chosen tasks.
-    pub(super) fn take(&mut self, share: Share) -> VecDeque<T> {
+    pub(super) fn take_share(&mut self, share: Share) -> VecDeque<T> {
         let inherited = self.inherited;
         let window = self.tasks.split_off(share.begin);
         let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));

@@ -1,4 +1,29 @@
 //! A worker: runs its tasks, and hands some of them to others.
+//!
+//! ```text
+//!   push --> own stack --newest--> run --+-- after each task, and at each checkpoint of a long one:
+//!              ^   |                     |
+//!              |   | empty               +-- 1. takes a delivery              (only after a task)
+//!              |   v                     +-- 2. records the lap, and steps the governor if it is due
+//!              +-- waits in the gate     +-- 3. gives tasks to another process that has sent a request
+//!              |   for tasks             +-- 4. leaves the oldest task as a spare
+//!              |                         +-- 5. hands a batch to a worker without tasks, or to a new one
+//!              |                         +-- 6. parks
+//!              +-------------------------+
+//! ```
+//!
+//! A worker does each of these for one reason, and the measurement is at the constant or function that is named:
+//!
+//! | heuristic | a worker | because otherwise | measured at |
+//! |---|---|---|---|
+//! | small run | has no governor while little is done and little is known to be left | ten files would ask for limits | [`SMALL_RUN`] |
+//! | slow work | lets a second worker in before a large file | that would wait for the first measurement | `SLOW_BYTES` |
+//! | batch | hands over many tasks at once | the other one would be idle again soon | `MAX_BATCH` |
+//! | spare | leaves its oldest task before a slow operation | a worker that goes idle during that would find nothing | [`Gate::leave_spare`] |
+//! | fast parts | leaves no more spares after so many | each part would take the lock of the gate | [`FAST_PARTS`] |
+//! | put-off | runs another task first if the zone is occupied | both workers would wait for each other | [`MOST_PUT_OFF`] |
+//! | delivery | takes tasks that came unasked before its own | more would come than the job has | [`take_batch`](Worker::take_batch) |
+//! | request | gives its oldest half to the process that asks | the other machine would be idle | [`MOST_GIVEN`] |
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -29,6 +54,12 @@ const SLOW_OPERATION: Duration = Duration::from_millis(1);
 /// directories between two large files are fast, so the worker would keep the second file (25 rounds; cell
 /// remove-10-1gb).
 const FAST_PARTS: u32 = 32;
+
+/// Work from which a run is not small. The governor does not begin in a small run of fast operations.
+///
+/// Removing and copying ten empty files makes 64 and 79 system calls, and about twice as many if the governor begins, because
+/// it asks for the limits and a thread is started (`strace -f -c`; the guard's cases `rmz-ten-files` and `cpz-ten-files`).
+const SMALL_RUN: u64 = 32;
 
 /// The most tasks that are put off one after the other. Each is queued below so many others.
 ///
@@ -134,6 +165,8 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     fast_parts: u32,
     /// Number of tasks that were put off since this worker was in zones.
     put_off: usize,
+    /// `true` if a run that has done little is not small, because many entries are known.
+    expects_many: bool,
     /// The zones in which this worker is counted.
     zones: Zones,
     /// `true` while other workers may wait for a part of the running task. Then this worker does not wait for them.
@@ -149,7 +182,7 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
 /// make the job faster. Returns when all threads have ended.
 ///
 /// If there is an `attend`, it is called on a thread of its own with an open inlet for tasks of other processes. It must
-/// [close](Inlet::close) the inlet once, and return after `main` does or panics.
+/// [let the run end](Inlet::allow_end) the inlet once, and return after `main` does or panics.
 pub(crate) fn scope<J: Job, R>(
     job: &J,
     attend: Option<impl FnOnce(&Inlet<'_, J::Task>) + Send>,
@@ -165,7 +198,7 @@ pub(crate) fn scope<J: Job, R>(
     thread::scope(|scope| {
         let _end = EndScope(&shared.gate);
         if let Some(attend) = attend {
-            shared.gate.expect(1);
+            shared.gate.expect_returns(1);
             let inlet = &inlet;
             scope.spawn(move || attend(inlet));
         }
@@ -186,6 +219,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             is_awaited: false,
             fast_parts: 0,
             put_off: 0,
+            expects_many: false,
             zones: Zones::NONE,
             scratch: job.scratch(),
             lap: Lap::at(0),
@@ -234,14 +268,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     pub(crate) fn enter_zones(&mut self, zones: Zones) {
         self.put_off = 0;
         self.zones = zones;
-        self.shared.occupancy.enter(zones);
+        self.shared.occupancy.count_in(zones);
     }
 
     /// Counts this worker in no zone any more.
     #[inline]
     pub(crate) fn leave_zones(&mut self) {
         if self.zones != Zones::NONE {
-            self.shared.occupancy.leave(self.zones);
+            self.shared.occupancy.count_out(self.zones);
             self.zones = Zones::NONE;
         }
     }
@@ -273,8 +307,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
     /// [`Inlet::put`].
-    pub(crate) fn expect(&self, tasks: usize) {
-        self.shared.gate.expect(tasks);
+    pub(crate) fn expect_returns(&self, tasks: usize) {
+        self.shared.gate.expect_returns(tasks);
     }
 
     /// Runs all queued tasks, and the tasks that these queue, until no worker has any left, and no other process has one.
@@ -282,7 +316,11 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     pub(crate) fn run_all(&mut self) {
         while !self.shared.gate.is_over() {
             self.run_stack();
-            match self.shared.gate.next(self.number, self.job.thieves()) {
+            match self
+                .shared
+                .gate
+                .await_tasks(self.number, self.job.thieves())
+            {
                 Some(tasks) => self.stack.extend(tasks),
                 None => return,
             }
@@ -292,11 +330,17 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Runs what other workers give away, until the scope ends.
     fn serve(mut self) {
         let _end = EndScope(&self.shared.gate);
-        let mut tasks = self.shared.gate.first(self.number, self.job.thieves());
+        let mut tasks = self
+            .shared
+            .gate
+            .await_first_tasks(self.number, self.job.thieves());
         while let Some(next) = tasks {
             self.stack.extend(next);
             self.run_stack();
-            tasks = self.shared.gate.next(self.number, self.job.thieves());
+            tasks = self
+                .shared
+                .gate
+                .await_tasks(self.number, self.job.thieves());
         }
     }
 
@@ -359,8 +403,14 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     pub(crate) fn expect_slow_work(&mut self) {
         if self.is_at_start() && self.job.second_worker() == SecondWorker::Pays {
             self.shared.meter.set_due(Some(Duration::ZERO));
+            self.expect_many();
             self.checkpoint();
         }
+    }
+
+    /// Notes that the run is not small, however little it has done.
+    pub(crate) fn expect_many(&mut self) {
+        self.expects_many = true;
     }
 
     /// Counts work for the governor: one for each entry, more for large ones.
@@ -368,28 +418,30 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.lap.count(work);
     }
 
-    /// Records the work since the last call, and steps the governor if it is due. The governor
-    /// does not begin before there is a backlog. The part is short if nothing is measured.
+    /// Records the work since the last call, and steps the governor if it is due. The governor does not begin before
+    /// there is a backlog, and not in a [small](SMALL_RUN) run of fast operations. The part is short if nothing is measured.
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
     fn record(&mut self, has_backlog: bool) -> LapPart {
         sys::close_orphans();
         let part = self.shared.meter.record(&mut self.lap);
         if self.shared.meter.is_due(part.ended_nanos) {
-            self.step_governor(part.ended_nanos, has_backlog);
+            let is_large = self.expects_many || self.shared.meter.has_recorded(SMALL_RUN);
+            let may_begin = has_backlog && (is_large || part.time >= SLOW_OPERATION);
+            self.step_governor(part.ended_nanos, may_begin);
         }
         part
     }
 
     #[cold]
-    fn step_governor(&self, now_nanos: u64, has_backlog: bool) {
+    fn step_governor(&self, now_nanos: u64, may_begin: bool) {
         let Shared { gate, meter, .. } = self.shared;
         // Another worker is stepping the governor now, so this one need not.
         let Ok(mut guard) = self.shared.governor.try_lock() else {
             return;
         };
         let was_stepped = !meter.is_due(now_nanos);
-        if was_stepped || guard.is_none() && !has_backlog {
+        if was_stepped || guard.is_none() && !may_begin {
             return;
         }
         let appoint = || (self.appoint_governor(), Usage::default());
@@ -401,12 +453,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 *used_before = used;
                 meter.start_window(now_nanos);
                 let (workers, most) = (governor.workers(), governor.most());
-                governor.limit(gate.set_target(workers, most, self.number));
+                governor.lower_limits(gate.set_target(workers, most, self.number));
             }
         }
         meter.set_due(governor.due());
         drop(guard);
-        while let Some(recipient) = gate.give_spare() {
+        while let Some(recipient) = gate.hand_over_spare() {
             self.start_if_new(recipient);
         }
     }
@@ -442,7 +494,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 self.leave_spare();
             }
             if self.shared.gate.is_starving() {
-                self.give_work(keep);
+                self.hand_over_share(keep);
             }
         }
         if self.shared.gate.has_surplus() && !self.is_awaited {
@@ -457,26 +509,28 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             gate, occupancy, ..
         } = self.shared;
         // Others must not keep out of zones in which nothing is done.
-        if gate.park(self.number, || occupancy.leave(self.zones)) {
-            occupancy.enter(self.zones);
+        if gate.park(self.number, || occupancy.count_out(self.zones)) {
+            occupancy.count_in(self.zones);
             self.shared.meter.start_lap(&mut self.lap);
         }
     }
 
     /// Gives away [`max_batch`](Job::max_batch) tasks at once, but keeps the `keep` newest.
     #[cold]
-    fn give_work(&mut self, keep: usize) {
+    fn hand_over_share(&mut self, keep: usize) {
         let can_migrate = |task: &J::Task| self.job.can_migrate(task);
-        let chosen = self.stack.choose(keep, self.job.max_batch(), can_migrate);
+        let chosen = self
+            .stack
+            .choose_share(keep, self.job.max_batch(), can_migrate);
         if let Some(share) = chosen {
-            self.give(|stack| stack.take(share));
+            self.hand_over(|stack| stack.take_share(share));
         }
     }
 
     /// Hands the tasks that `take` takes to another worker, if one should get some.
-    fn give(&mut self, take: impl FnOnce(&mut Stack<J::Task>) -> VecDeque<J::Task>) {
+    fn hand_over(&mut self, take: impl FnOnce(&mut Stack<J::Task>) -> VecDeque<J::Task>) {
         let stack = &mut self.stack;
-        if let Some(recipient) = self.shared.gate.give(|| take(stack)) {
+        if let Some(recipient) = self.shared.gate.hand_over(|| take(stack)) {
             self.start_if_new(recipient);
         }
     }
@@ -487,7 +541,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             self.leave_spare();
         }
         if self.has_idle_worker() && self.can_give_oldest() {
-            self.give(|stack| stack.pop_oldest().into_iter().collect());
+            self.hand_over(|stack| stack.pop_oldest().into_iter().collect());
         }
     }
 
@@ -530,7 +584,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let stealable = self.stealable(thieves);
         if !stealable.is_empty() {
             let tasks = self.stack.take_range(stealable);
-            thieves.give(tasks, &|times| self.shared.gate.expect(times));
+            thieves.give(tasks, &|times| self.shared.gate.expect_returns(times));
         }
     }
 

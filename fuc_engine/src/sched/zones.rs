@@ -39,14 +39,14 @@ impl Occupancy {
         self.counts(zones).any(|count| count.load(Relaxed) > 0)
     }
 
-    /// Counts a worker until [`leave`](Self::leave).
-    pub(super) fn enter(&self, zones: Zones) {
+    /// Counts a worker until [`count_out`](Self::count_out).
+    pub(super) fn count_in(&self, zones: Zones) {
         self.counts(zones).for_each(|count| {
             count.fetch_add(1, Relaxed);
         });
     }
 
-    pub(super) fn leave(&self, zones: Zones) {
+    pub(super) fn count_out(&self, zones: Zones) {
         self.counts(zones).for_each(|count| {
             count.fetch_sub(1, Relaxed);
         });
@@ -61,15 +61,15 @@ mod tests {
     fn a_zone_is_occupied_until_the_last_worker_leaves() {
         let occupancy = Occupancy::new();
         let [two, both] = [Zones::NONE.with(2), Zones::NONE.with(2).with(67)];
-        occupancy.enter(both);
-        occupancy.enter(two);
+        occupancy.count_in(both);
+        occupancy.count_in(two);
         assert!(occupancy.is_occupied(Zones::NONE.with(3)));
         assert!(!occupancy.is_occupied(Zones::NONE.with(4)));
         assert!(!occupancy.is_occupied(Zones::NONE));
-        occupancy.leave(both);
+        occupancy.count_out(both);
         assert!(!occupancy.is_occupied(Zones::NONE.with(3)));
         assert!(occupancy.is_occupied(both));
-        occupancy.leave(two);
+        occupancy.count_out(two);
         assert!(!occupancy.is_occupied(both));
     }
 }

@@ -338,7 +338,7 @@ fn send<V: Visitor>(names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
         unreachable!("BUG: names without a home were entrusted");
     };
     // They may come back as soon as they are given.
-    worker.expect(1);
+    worker.expect_returns(1);
     let stolen = stealing.keep_names(names);
     stealing.exchange.entrust(home, vec![stolen]);
 }
@@ -350,7 +350,7 @@ pub(super) fn attend<V: Visitor>(
     inlet: &Inlet<'_, Task<V>>,
 ) {
     if stealing.role == Role::Leader {
-        inlet.close();
+        inlet.allow_end();
     }
     loop {
         match stealing.exchange.receive() {
@@ -368,7 +368,7 @@ pub(super) fn attend<V: Visitor>(
         }
     }
     if stealing.role == Role::Assistant {
-        inlet.close();
+        inlet.allow_end();
     }
 }
 

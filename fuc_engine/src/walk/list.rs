@@ -309,8 +309,8 @@ fn process<V: Visitor>(
     }
 }
 
-/// Lets another worker in before the first of `entries` is visited, if that one is slow and a second worker pays. Returns
-/// the entries that are left to this worker.
+/// Notes whether there are many `entries`. Lets another worker in before the first of them is visited, if that one is slow
+/// and a second worker pays. Returns the entries that are left to this worker.
 #[cold]
 fn look_ahead<'a, V: Visitor>(
     entries: Entries<'a>,
@@ -318,6 +318,9 @@ fn look_ahead<'a, V: Visitor>(
     dirs: &OpenDirs<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Entries<'a> {
+    if is_worth_splitting(&entries) {
+        worker.expect_many();
+    }
     let mut files = entries.clone().filter(|e| e.kind() != FileType::Directory);
     let Some(first) = files.next() else {
         return entries;

@@ -86,7 +86,7 @@ impl Run {
             }
             if gate.is_starving() {
                 let oldest = stack[0];
-                self.start(gate.give(|| stack.pop_front().into_iter().collect()));
+                self.start(gate.hand_over(|| stack.pop_front().into_iter().collect()));
                 if self.setting == Setting::GiveAndWait && !stack.contains(&oldest) {
                     self.wait_for(oldest);
                 }
@@ -100,7 +100,7 @@ impl Run {
             }
             Setting::TargetRises | Setting::Refused => {
                 gate.set_target(3, 3, MAIN);
-                while let Some(recipient) = gate.give_spare() {
+                while let Some(recipient) = gate.hand_over_spare() {
                     self.start(Some(recipient));
                 }
             }
@@ -139,7 +139,7 @@ impl Run {
 
     fn give_to_thief(self: &Arc<Self>, task: Option<usize>) {
         let expected = usize::from(self.setting != Setting::StolenUnexpectedly);
-        self.gate.expect(expected);
+        self.gate.expect_returns(expected);
         let run = Arc::clone(self);
         thread::spawn(move || {
             let task = task.expect("BUG: there are two");
@@ -148,10 +148,10 @@ impl Run {
     }
 
     fn serve(self: &Arc<Self>, worker: usize) {
-        let mut tasks = self.gate.first(worker, None);
+        let mut tasks = self.gate.await_first_tasks(worker, None);
         while let Some(stack) = tasks {
             self.run_stack(stack, worker);
-            tasks = self.gate.next(worker, None);
+            tasks = self.gate.await_tasks(worker, None);
         }
     }
 
@@ -169,14 +169,14 @@ impl Run {
             _ => TASKS,
         };
         if self.setting == Setting::Shared {
-            self.gate.expect(1);
+            self.gate.expect_returns(1);
             let run = Arc::clone(self);
-            thread::spawn(move || Inlet(&run.gate).close());
+            thread::spawn(move || Inlet(&run.gate).allow_end());
         }
         let mut tasks = Some((0..queued).collect());
         while let Some(stack) = tasks {
             self.run_stack(stack, MAIN);
-            tasks = self.gate.next(MAIN, None);
+            tasks = self.gate.await_tasks(MAIN, None);
         }
     }
 }

@@ -17,13 +17,13 @@ fn gate_of(workers: usize) -> Gate<u32> {
     gate.set_target(workers, workers, MAIN);
     for number in 1..workers {
         assert_eq!(give(&gate, 0), Some(Recipient::New(number)));
-        assert_eq!(gate.first(number, None), Some([0].into()));
+        assert_eq!(gate.await_first_tasks(number, None), Some([0].into()));
     }
     gate
 }
 
 fn give(gate: &Gate<u32>, task: u32) -> Option<Recipient> {
-    gate.give(|| [task].into())
+    gate.hand_over(|| [task].into())
 }
 
 impl<T> Gate<T> {
@@ -37,7 +37,7 @@ impl<T> Gate<T> {
     /// Returns tasks for a worker that is counted as idle, without waiting.
     pub(super) fn poll(&self) -> Option<VecDeque<T>> {
         let mut state = self.lock();
-        let tasks = state.take();
+        let tasks = state.take_for_idle();
         state.idle -= usize::from(tasks.is_some());
         self.rebalance(&state);
         tasks
@@ -46,24 +46,24 @@ impl<T> Gate<T> {
 
 #[track_caller]
 fn assert_next(gate: &Gate<u32>, worker: usize, task: u32) {
-    assert_eq!(gate.next(worker, None), Some([task].into()));
+    assert_eq!(gate.await_tasks(worker, None), Some([task].into()));
 }
 
 #[track_caller]
 fn assert_ended(gate: &Gate<u32>) {
-    assert_eq!(gate.next(MAIN, None), None);
+    assert_eq!(gate.await_tasks(MAIN, None), None);
 }
 
 #[test]
 fn no_task_is_given_before_the_governor_wants_a_second_worker() {
     let gate = gate();
-    assert_eq!(gate.give(|| panic!("one worker is enough")), None);
+    assert_eq!(gate.hand_over(|| panic!("one worker is enough")), None);
     gate.set_target(2, 2, MAIN);
     assert!(gate.is_starving());
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     assert!(!gate.is_starving());
-    assert_eq!(gate.give(|| panic!("two workers are enough")), None);
-    assert_eq!(gate.first(OTHER, None), Some([7].into()));
+    assert_eq!(gate.hand_over(|| panic!("two workers are enough")), None);
+    assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
     gate.set_target(2, 3, MAIN);
     gate.go_idle();
     assert_eq!(give(&gate, 7), Some(Recipient::Idle));
-    assert_eq!(gate.first(OTHER, None), Some([7].into()));
+    assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
 }
 
 #[test]
@@ -108,12 +108,12 @@ fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
     gate.set_target(2, 3, MAIN);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
-    assert_eq!(gate.give_spare(), None, "two workers are enough");
+    assert_eq!(gate.hand_over_spare(), None, "two workers are enough");
     assert_next(&gate, OTHER, 1);
     gate.set_target(3, 3, MAIN);
-    assert_eq!(gate.give_spare(), Some(Recipient::Idle));
-    assert_eq!(gate.give_spare(), None, "there is none");
-    assert_eq!(gate.first(2, None), Some([2].into()));
+    assert_eq!(gate.hand_over_spare(), Some(Recipient::Idle));
+    assert_eq!(gate.hand_over_spare(), None, "there is none");
+    assert_eq!(gate.await_first_tasks(2, None), Some([2].into()));
 }
 
 #[test]
@@ -122,11 +122,11 @@ fn threads_are_started_for_spares_if_no_worker_is_idle() {
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
     gate.set_target(9, 9, MAIN);
-    assert_eq!(gate.give_spare(), Some(Recipient::New(3)));
-    assert_eq!(gate.give_spare(), Some(Recipient::New(4)));
-    assert_eq!(gate.give_spare(), None, "there were two spares");
-    assert_eq!(gate.first(4, None), Some([1].into()));
-    assert_eq!(gate.first(3, None), Some([2].into()));
+    assert_eq!(gate.hand_over_spare(), Some(Recipient::New(3)));
+    assert_eq!(gate.hand_over_spare(), Some(Recipient::New(4)));
+    assert_eq!(gate.hand_over_spare(), None, "there were two spares");
+    assert_eq!(gate.await_first_tasks(4, None), Some([1].into()));
+    assert_eq!(gate.await_first_tasks(3, None), Some([2].into()));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_worker_too_many_leaves_spares_to_others() {
     gate.set_target(1, 2, MAIN);
     gate.leave_spare(|| panic!("too many workers are active"));
     gate.lock().idle += 1;
-    assert_eq!(gate.lock().take(), None);
+    assert_eq!(gate.lock().take_for_idle(), None);
     assert_next(&gate, MAIN, 1);
     assert_ended(&gate);
 }
@@ -181,12 +181,12 @@ fn a_worker_that_runs_out_of_tasks_is_not_the_leader_any_more() {
 #[test]
 fn a_run_goes_on_while_another_process_has_tasks() {
     let gate = gate();
-    gate.expect(2);
+    gate.expect_returns(2);
     gate.go_idle();
     for task in [1, 2] {
         assert!(!gate.lock().has_ended());
         Inlet(&gate).put([task].into(), 1);
-        assert_eq!(gate.first(MAIN, None), Some([task].into()));
+        assert_eq!(gate.await_first_tasks(MAIN, None), Some([task].into()));
         gate.go_idle();
     }
     assert!(gate.lock().has_ended());
@@ -225,7 +225,7 @@ fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
     }
     gate.defer_until_done(3);
     gate.lock().idle += 1;
-    assert_eq!(gate.lock().take(), None, "the other worker runs");
+    assert_eq!(gate.lock().take_for_idle(), None, "the other worker runs");
     for task in 1..=3 {
         assert_next(&gate, MAIN, task);
     }
@@ -235,14 +235,14 @@ fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
 #[test]
 fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
     let gate = gate();
-    gate.expect(1);
+    gate.expect_returns(1);
     gate.defer_until_done(2);
     gate.defer_until_idle(1);
     assert_next(&gate, MAIN, 1);
     gate.go_idle();
     assert!(!gate.lock().has_ended());
-    Inlet(&gate).close();
-    assert_eq!(gate.first(MAIN, None), Some([2].into()));
+    Inlet(&gate).allow_end();
+    assert_eq!(gate.await_first_tasks(MAIN, None), Some([2].into()));
     assert_ended(&gate);
 }
 
@@ -262,7 +262,7 @@ fn no_thread_is_started_after_one_was_refused() {
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     gate.refuse_thread();
     assert_eq!(gate.set_target(4, 4, MAIN), 1);
-    assert_eq!(gate.give(|| panic!("no other worker is there")), None);
+    assert_eq!(gate.hand_over(|| panic!("no other worker is there")), None);
     assert!(gate.has_delivery());
     assert_eq!(gate.take_batch(), Some([7].into()));
     assert_ended(&gate);
@@ -287,7 +287,7 @@ fn a_worker_steals_only_while_tasks_are_wanted() {
     }
 
     let gate = gate();
-    gate.expect(1);
+    gate.expect_returns(1);
     let thief = Thief(&gate);
-    assert_eq!(gate.next(MAIN, Some(&thief)), Some([5].into()));
+    assert_eq!(gate.await_tasks(MAIN, Some(&thief)), Some([5].into()));
 }

@@ -251,6 +251,47 @@ fn slow_work_changes_nothing_unless_a_second_worker_pays() {
     }
 }
 
+/// Returns `true` if there is a governor after so many fast tasks. It is due from the beginning.
+fn has_governor_after(tasks: u64) -> bool {
+    let job = Numbers {
+        state: (),
+        workers: 1,
+        max_batch: 1,
+        run: |(), _, worker| worker.count(1),
+    };
+    scope(&job, |worker| {
+        worker.shared.meter.set_due(Some(Duration::ZERO));
+        (0..tasks).for_each(|_| worker.push(0, When::Next));
+        worker.run_all();
+        worker.shared.governor.lock().unwrap().is_some()
+    })
+}
+
+#[test]
+fn the_limits_are_not_asked_for_in_a_small_run() {
+    assert!(!has_governor_after(10));
+    assert!(has_governor_after(SMALL_RUN + 2));
+}
+
+#[test]
+fn a_run_of_which_much_is_known_to_be_left_is_not_small() {
+    let job = Numbers {
+        state: (),
+        workers: 1,
+        max_batch: 1,
+        run: |(), _, worker| {
+            worker.expect_many();
+            worker.shared.meter.set_due(Some(Duration::ZERO));
+            worker.checkpoint();
+            assert!(worker.shared.governor.lock().unwrap().is_some());
+        },
+    };
+    scope(&job, |worker| {
+        worker.push(0, When::Next);
+        worker.run_all();
+    });
+}
+
 /// Another worker seems to be in zone 0, until task 199 runs. Even tasks are in this zone, and odd ones in zone 1.
 fn record_zones(
     order: &Mutex<Vec<u32>>,
@@ -264,7 +305,7 @@ fn record_zones(
     worker.enter_zones(zones);
     assert!(worker.shared.occupancy.is_occupied(zones));
     if task == 199 {
-        worker.shared.occupancy.leave(Zones::NONE.with(0));
+        worker.shared.occupancy.count_out(Zones::NONE.with(0));
     }
     order.lock().unwrap().push(task);
     worker.leave_zones();
@@ -279,7 +320,7 @@ fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
         run: record_zones,
     };
     scope(&job, |worker| {
-        worker.shared.occupancy.enter(Zones::NONE.with(0));
+        worker.shared.occupancy.count_in(Zones::NONE.with(0));
         tasks.for_each(|task| worker.push(task, When::Next));
         worker.run_all();
     });
@@ -315,8 +356,8 @@ fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
         let gate = &worker.shared.gate;
         gate.set_target(2, 2, MAIN);
         let other = 1;
-        assert_eq!(gate.give(|| [0].into()), Some(Recipient::New(other)));
-        assert!(gate.first(other, None).is_some());
+        assert_eq!(gate.hand_over(|| [0].into()), Some(Recipient::New(other)));
+        assert!(gate.await_first_tasks(other, None).is_some());
         // The leader would not park.
         gate.set_target(1, 2, other);
         check(worker);
