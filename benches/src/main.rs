@@ -76,7 +76,7 @@ enum Verb {
     Tables,
     /// Fails if a small tree costs more system calls or instructions than before
     Guard {
-        /// The commit to compare with [default: where HEAD left origin/main, or the one before HEAD]
+        /// The commit to compare with, beside the fixed base [default: where HEAD left origin/main, or the one before HEAD]
         #[arg(long, value_name = "COMMIT")]
         base: Option<String>,
     },

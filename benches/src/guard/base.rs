@@ -1,4 +1,4 @@
-//! Finds and builds the earlier commit that instructions are compared with.
+//! Finds and builds the earlier commits that costs are compared with.
 
 use std::{
     fs,
@@ -9,6 +9,9 @@ use std::{
 use anyhow::{Context as _, Result};
 
 use crate::host::command::{self, git};
+
+/// The file with the hash of the fixed base.
+const FIXED: &str = "benches/guard-base";
 
 /// An earlier commit, and the directory of its rmz and cpz.
 pub(super) struct Base {
@@ -27,26 +30,43 @@ pub(super) fn reason<'a>(lines: &'a [String], case: &str) -> Option<&'a str> {
         .map(|(_, reason)| reason.trim())
 }
 
-/// Builds the commit that the user asked for, or else the default one.
-///
-/// # Errors
-/// If there is no such commit here, or it can't be built.
-pub(super) fn find_and_build(asked: Option<&str>) -> Result<Base> {
-    let commit = match asked {
-        Some(name) => resolve(name)?,
-        None => earlier().context("no earlier commit in this clone")?,
-    };
-    let log = git(&[
-        "log",
-        "--format=%(trailers:key=Accepts-cost,valueonly)",
-        &format!("{commit}..HEAD"),
-    ])?;
-    let dir = build(&commit).with_context(|| format!("cannot build {commit}"))?;
-    Ok(Base {
-        name: commit.chars().take(10).collect(),
-        dir,
-        accepted: log.lines().map(str::to_owned).collect(),
-    })
+impl Base {
+    /// Builds the commit that the user asked for, or else the one before this work.
+    ///
+    /// # Errors
+    /// If there is no such commit here, or it can't be built.
+    pub(super) fn before(asked: Option<&str>) -> Result<Self> {
+        let commit = match asked {
+            Some(name) => resolve(name)?,
+            None => earlier().context("no earlier commit in this clone")?,
+        };
+        Self::of(&commit)
+    }
+
+    /// Builds the commit that [`FIXED`] names.
+    ///
+    /// # Errors
+    /// If a shallow clone lacks the commit, or if it can't be built.
+    pub(super) fn fixed() -> Result<Self> {
+        let file = fs::read_to_string(Path::new(command::repository()).join(FIXED))?;
+        let name = file.trim();
+        let commit = resolve(name).with_context(|| format!("{name} is not in this clone"))?;
+        Self::of(&commit)
+    }
+
+    fn of(commit: &str) -> Result<Self> {
+        let log = git(&[
+            "log",
+            "--format=%(trailers:key=Accepts-cost,valueonly)",
+            &format!("{commit}..HEAD"),
+        ])?;
+        let dir = build(commit).with_context(|| format!("cannot build {commit}"))?;
+        Ok(Self {
+            name: commit.chars().take(10).collect(),
+            dir,
+            accepted: log.lines().map(str::to_owned).collect(),
+        })
+    }
 }
 
 /// Returns the commit where this work left origin/main, or else the one before HEAD.
@@ -102,8 +122,10 @@ fn unpack(commit: &str, sources: &Path) -> Result<()> {
     let archive = sources.with_extension("tar");
     let output = format!("--output={}", archive.display());
     git(&["archive", &output, commit])?;
+    // Cargo compares times to find out what it has built. Those in the archive may be before the last build.
     command::run(
         Command::new("tar")
+            .arg("--touch")
             .arg("-C")
             .arg(sources)
             .arg("-xf")
