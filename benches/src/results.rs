@@ -32,6 +32,17 @@ pub(crate) struct Row {
     /// The shortest and the longest time.
     pub(crate) range: (f64, f64),
     pub(crate) runs: usize,
+    /// The median time of all processors, in user space and in the kernel, if it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) processor: Option<f64>,
+}
+
+/// The times of one run, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Run {
+    pub(crate) seconds: f64,
+    /// The time of all processors, if it was measured.
+    pub(crate) processor: Option<f64>,
 }
 
 impl Results {
@@ -84,6 +95,11 @@ impl Figures {
         Some(self.row(peer)?.seconds / self.row(base)?.seconds)
     }
 
+    /// Returns the processor time of a peer as a multiple of that of another one.
+    pub(crate) fn processor_ratio(&self, peer: &str, base: &str) -> Option<f64> {
+        Some(self.row(peer)?.processor? / self.row(base)?.processor?)
+    }
+
     /// Returns the fastest row whose label fits, if there is one. The floor does not compete.
     pub(crate) fn fastest(&self, fits: impl Fn(&str) -> bool) -> Option<&Row> {
         let rows = self.rows.iter();
@@ -93,21 +109,31 @@ impl Figures {
 }
 
 impl Row {
-    /// Summarises the runs of a peer, in seconds; `None` if there are none.
-    pub(crate) fn of(peer: &str, mut seconds: Vec<f64>) -> Option<Self> {
-        seconds.sort_by(f64::total_cmp);
-        let (shortest, longest) = (*seconds.first()?, *seconds.last()?);
-        let middle = seconds.len() / 2;
-        let median = match seconds.len() % 2 {
-            1 => seconds[middle],
-            _ => f64::midpoint(seconds[middle - 1], seconds[middle]),
-        };
+    /// Summarises the runs of a peer; `None` if there are none.
+    pub(crate) fn of(peer: &str, runs: &[Run]) -> Option<Self> {
+        let seconds = sorted(runs.iter().map(|run| run.seconds));
         Some(Self {
             peer: peer.to_owned(),
-            seconds: median,
-            range: (shortest, longest),
-            runs: seconds.len(),
+            seconds: median(&seconds)?,
+            range: (*seconds.first()?, *seconds.last()?),
+            runs: runs.len(),
+            processor: median(&sorted(runs.iter().filter_map(|run| run.processor))),
         })
+    }
+}
+
+fn sorted(seconds: impl Iterator<Item = f64>) -> Vec<f64> {
+    let mut seconds: Vec<_> = seconds.collect();
+    seconds.sort_by(f64::total_cmp);
+    seconds
+}
+
+fn median(sorted: &[f64]) -> Option<f64> {
+    let middle = sorted.len() / 2;
+    match sorted.len() % 2 {
+        1 => Some(sorted[middle]),
+        _ if sorted.is_empty() => None,
+        _ => Some(f64::midpoint(sorted[middle - 1], sorted[middle])),
     }
 }
 
@@ -115,9 +141,18 @@ impl Row {
 pub(crate) mod tests {
     use super::*;
 
+    /// Returns a row of a peer whose runs took these seconds, and half as much processor time.
+    pub(crate) fn row(peer: &str, seconds: &[f64]) -> Option<Row> {
+        let run = |&seconds: &f64| Run {
+            seconds,
+            processor: Some(seconds / 2.0),
+        };
+        Row::of(peer, &seconds.iter().map(run).collect::<Vec<_>>())
+    }
+
     /// Returns figures of a cell, with a row for each peer whose runs took these seconds.
     pub(crate) fn figures(cell: &str, rows: &[(&str, &[f64])]) -> Figures {
-        let row = |(peer, seconds): &(&str, &[f64])| Row::of(peer, seconds.to_vec());
+        let row = |(peer, seconds): &(&str, &[f64])| row(peer, seconds);
         Figures {
             cell: cell.to_owned(),
             rows: rows.iter().filter_map(row).collect(),
@@ -127,12 +162,15 @@ pub(crate) mod tests {
 
     #[test]
     fn the_median_is_the_middle() {
-        let median = |seconds: &[f64]| Row::of("rmz", seconds.to_vec()).map(|row| row.seconds);
+        let median = |seconds: &[f64]| row("rmz", seconds).map(|row| row.seconds);
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[3.0, 1.0, 9.0]), Some(3.0));
         assert_eq!(median(&[3.0, 1.0, 9.0, 5.0]), Some(4.0));
-        let row = Row::of("rmz", vec![3.0, 1.0, 9.0]).unwrap();
-        assert_eq!((row.range, row.runs), ((1.0, 9.0), 3));
+        let row = row("rmz", &[3.0, 1.0, 9.0]).unwrap();
+        assert_eq!(
+            (row.range, row.runs, row.processor),
+            ((1.0, 9.0), 3, Some(1.5))
+        );
     }
 
     #[test]
@@ -150,6 +188,17 @@ pub(crate) mod tests {
         let again = Results::read(&file).unwrap();
         assert_eq!(again.of("remove-10"), Some(&newest));
         assert_eq!(again.of("no-more"), None);
+    }
+
+    #[test]
+    fn processor_times_are_missing_in_older_figures() {
+        let old = r#"{"peer": "rmz", "seconds": 1.0, "range": [1.0, 1.0], "runs": 1}"#;
+        let old: Row = serde_json::from_str(old).unwrap();
+        assert_eq!(old.processor, None);
+        let mut figures = figures("remove-10", &[("rmz", &[2.0]), ("rm -r", &[1.0])]);
+        assert_eq!(figures.processor_ratio("rmz", "rm -r"), Some(2.0));
+        figures.rows[0] = old;
+        assert_eq!(figures.processor_ratio("rmz", "rm -r"), None);
     }
 
     #[test]

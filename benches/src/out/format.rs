@@ -43,6 +43,7 @@ pub(super) fn escape(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::results::tests;
 
     #[test]
     fn times_and_figures_have_three_digits() {
@@ -54,7 +55,7 @@ mod tests {
 
     #[test]
     fn the_spread_is_the_distance_of_the_farthest_run() {
-        let row = Row::of("rmz", vec![0.2, 0.19, 0.25]).unwrap();
+        let row = tests::row("rmz", &[0.2, 0.19, 0.25]).unwrap();
         assert_eq!(time_and_spread(&row), "200 ms ±25%");
     }
 }

@@ -36,8 +36,8 @@ fn shown(is_shown: impl Fn(Table) -> bool) -> Vec<Cell> {
 /// Returns a table with a row for each tree.
 fn rows(results: &Results, table: Table, title: &str) -> String {
     let mut text = format!(
-        "\n| {title} | rmz | floor | rm | next | cpz | floor | cp | next |\n|{}\n",
-        "---|".repeat(9)
+        "\n| {title} | rmz | floor | rm | next | cpu | cpz | floor | cp | next | cpu |\n|{}\n",
+        "---|".repeat(11)
     );
     let cells = shown(|shown| shown == table);
     for cell in &cells {
@@ -55,8 +55,9 @@ fn rows(results: &Results, table: Table, title: &str) -> String {
     text
 }
 
-/// Returns the time of ours, and those of the floor, of GNU's and of the next command as multiples of it.
-fn columns(results: &Results, cell: Option<&Cell>) -> [String; 4] {
+/// Returns the time of ours, those of the floor, of GNU's and of the next command as multiples of it, and the processor
+/// time of ours as a multiple of that of GNU's.
+fn columns(results: &Results, cell: Option<&Cell>) -> [String; 5] {
     let known = || {
         let cell = cell?;
         let figures = results.of(&cell.name)?;
@@ -72,9 +73,10 @@ fn columns(results: &Results, cell: Option<&Cell>) -> [String; 4] {
             figure_or_none(ratio(FLOOR)),
             figure_or_none(ratio(gnu)),
             next.unwrap_or(NONE.to_owned()),
+            figure_or_none(figures.processor_ratio(ours, gnu)),
         ])
     };
-    known().unwrap_or([NONE; 4].map(str::to_owned))
+    known().unwrap_or([NONE; 5].map(str::to_owned))
 }
 
 /// Returns a label without the name of ours.
@@ -153,18 +155,24 @@ pub(super) fn libraries(results: &Results) -> String {
     text
 }
 
-/// Returns lines about all commands of a cell, the fastest first, for a terminal.
+/// Returns lines about all commands of a cell, the fastest first, for a terminal. The processor times are multiples of that
+/// of the second one in the cell's list, which is GNU's or the standard library's.
 pub(crate) fn commands(figures: &Figures) -> String {
     let mut rows: Vec<_> = figures.rows.iter().collect();
     rows.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
+    let cells = cells::all();
+    let cell = cells.iter().find(|cell| cell.name == figures.cell);
+    let base = cell.map_or("", |cell| cell.peers[1].label);
     let mut text = format!("{}\n", figures.cell);
     for row in rows {
         let (shortest, longest) = row.range;
+        let processor = figures.processor_ratio(&row.peer, base);
         let _ = writeln!(
             text,
-            "    {:20} {:>8}   {} to {}, {} runs",
+            "    {:20} {:>8}   cpu {:>5}   {} to {}, {} runs",
             row.peer,
             time(row.seconds),
+            figure_or_none(processor),
             time(shortest),
             time(longest),
             row.runs
@@ -207,8 +215,8 @@ mod tests {
         ]);
         let text = figures(&results);
         for row in [
-            "| 10 empty files | 200 ms ±25% | 0.50 | 2.00 | 1.50 published | 200 ms ±0% | – | 1.50 | – |\n",
-            "| 1 000 000 empty files | 200 ms ±0% | – | – | – | – | – | – | – |\n",
+            "| 10 empty files | 200 ms ±25% | 0.50 | 2.00 | 1.50 published | 0.50 | 200 ms ±0% | – | 1.50 | – | 0.67 |\n",
+            "| 1 000 000 empty files | 200 ms ±0% | – | – | – | – | – | – | – | – | – |\n",
         ] {
             assert!(text.contains(row), "{text}");
         }
@@ -247,6 +255,7 @@ mod tests {
             .map(|line| line.split_whitespace().next())
             .collect();
         assert_eq!(lines, ["remove-10", "rmz", "rm"].map(Some));
-        assert!(text.contains("200 ms   100 ms to 300 ms, 3 runs"), "{text}");
+        let shown = "200 ms   cpu  0.50   100 ms to 300 ms, 3 runs";
+        assert!(text.contains(shown), "{text}");
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     host::{command, interrupt},
-    results::{FLOOR, Row},
+    results::{FLOOR, Row, Run},
     what::{
         cell::{Cell, Place, Previous, RECENTLY_REMOVED, Table, Work},
         peers::Peer,
@@ -44,10 +44,10 @@ struct Bench<'a> {
     export: PathBuf,
 }
 
-/// One command of a cell, and the seconds of its runs so far. Without a peer, it is the floor.
+/// One command of a cell, and its runs so far. Without a peer, it is the floor.
 struct Lane {
     peer: Option<Peer>,
-    seconds: Vec<f64>,
+    runs: Vec<Run>,
 }
 
 impl Session<'_> {
@@ -128,7 +128,7 @@ impl Bench<'_> {
             lanes = going;
             ensure!(!lanes.is_empty(), "no command did the work");
         }
-        let row = |lane: Lane| Row::of(lane.label(), lane.seconds);
+        let row = |lane: Lane| Row::of(lane.label(), &lane.runs);
         Ok(lanes.into_iter().filter_map(row).collect())
     }
 
@@ -141,7 +141,7 @@ impl Bench<'_> {
         let has_floor = self.cell.place.latency().is_none() && self.cell.table != Table::Libraries;
         let lane = |peer| Lane {
             peer,
-            seconds: Vec::new(),
+            runs: Vec::new(),
         };
         peers
             .map(Some)
@@ -174,11 +174,11 @@ impl Bench<'_> {
         if self.cell.previous == Previous::RemovedLast {
             self.trees.clear(&self.copy())?;
         }
-        let seconds = match &lane.peer {
+        let run = match &lane.peer {
             Some(peer) => self.time(peer.command)?,
             None => self.floor()?,
         };
-        lane.seconds.push(seconds);
+        lane.runs.push(run);
         match (check, self.cell.work) {
             (None, _) => Ok(()),
             (Some(_), Work::Remove) => trees::need_removed(&self.tree()),
@@ -186,8 +186,8 @@ impl Bench<'_> {
         }
     }
 
-    /// Runs a command, and returns its seconds. The server of a slow filesystem is slow only now.
-    fn time(&self, line: &str) -> Result<f64> {
+    /// Runs a command, and returns its times. The server of a slow filesystem is slow only now.
+    fn time(&self, line: &str) -> Result<Run> {
         let set_latency = |latency| {
             for client in &self.clients {
                 client.set_latency(latency);
@@ -231,7 +231,7 @@ impl Bench<'_> {
     }
 
     /// Runs the floor in a process of its own, because this one has threads and memory already.
-    fn floor(&self) -> Result<f64> {
+    fn floor(&self) -> Result<Run> {
         let mut floor = Command::new(std::env::current_exe()?);
         floor.current_dir(&self.dir).arg("floor");
         match self.cell.work {
@@ -239,7 +239,10 @@ impl Bench<'_> {
             Work::Copy => floor.args(["copy", "tree", "copy"]),
         };
         let printed = command::run(&mut floor)?;
-        printed.parse().context("not what the floor prints")
+        Ok(Run {
+            seconds: printed.parse().context("not what the floor prints")?,
+            processor: None,
+        })
     }
 
     fn tree(&self) -> PathBuf {

@@ -8,13 +8,13 @@ use std::{fs, path::Path, process::Command};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::host::command;
+use crate::{host::command, results::Run};
 
-/// Runs a command once by `hyperfine`, and returns its seconds. The file `export` is written.
+/// Runs a command once by `hyperfine`, and returns its times. The file `export` is written.
 ///
 /// # Errors
 /// If the command fails. The error has the first line of its messages.
-pub(super) fn time(mut hyperfine: Command, export: &Path, line: &str) -> Result<f64> {
+pub(super) fn time(mut hyperfine: Command, export: &Path, line: &str) -> Result<Run> {
     hyperfine.args([
         "--shell=none",
         "--runs=1",
@@ -27,14 +27,21 @@ pub(super) fn time(mut hyperfine: Command, export: &Path, line: &str) -> Result<
     parse(&json)
 }
 
-/// Returns the seconds of the only run.
-fn parse(json: &str) -> Result<f64> {
-    let export: Value = serde_json::from_str(json).context("not what hyperfine exports")?;
-    let times = export["results"][0]["times"].as_array();
-    let [time] = times.context("not what hyperfine exports")?.as_slice() else {
+/// Returns the times of the only run.
+fn parse(json: &str) -> Result<Run> {
+    const OTHER: &str = "not what hyperfine exports";
+    let export: Value = serde_json::from_str(json).context(OTHER)?;
+    let result = &export["results"][0];
+    let times = result["times"].as_array();
+    let [time] = times.context(OTHER)?.as_slice() else {
         bail!("hyperfine exported other than one run");
     };
-    time.as_f64().context("not what hyperfine exports")
+    let in_seconds = |time: &Value| time.as_f64().context(OTHER);
+    let processor = in_seconds(&result["user"])? + in_seconds(&result["system"])?;
+    Ok(Run {
+        seconds: in_seconds(time)?,
+        processor: Some(processor),
+    })
 }
 
 #[cfg(test)]
@@ -47,7 +54,9 @@ mod tests {
 
     #[test]
     fn an_export_of_one_run_is_read() {
-        assert!((parse(EXPORT).unwrap() - 0.25).abs() < 1e-9);
+        let run = parse(EXPORT).unwrap();
+        assert!((run.seconds - 0.25).abs() < 1e-9);
+        assert!((run.processor.unwrap() - 0.35).abs() < 1e-9);
     }
 
     #[test]
