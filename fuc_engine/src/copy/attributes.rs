@@ -28,7 +28,6 @@ use super::decide::mode::{self, DestAcl, Origin};
 use super::options::{ModePolicy, Xattrs};
 use super::policy::{Policy, XattrAction, is_posix_acl};
 use crate::error::Operation;
-use crate::sys::InodeError::{self, Failed};
 use crate::sys::{self, ACCESS_ACL, At, DEFAULT_ACL, Inode, PathOnly, Stat};
 
 /// An attribute that could not be set.
@@ -36,6 +35,17 @@ use crate::sys::{self, ACCESS_ACL, At, DEFAULT_ACL, Inode, PathOnly, Stat};
 pub(super) struct AttributeError {
     pub(super) operation: Operation,
     pub(super) errno: Errno,
+}
+
+impl AttributeError {
+    fn new(operation: Operation, errno: Errno) -> Self {
+        let errno = match errno {
+            // A descriptor that only names the inode is of no use for the call. Users know of no descriptor.
+            Errno::BADF => Errno::OPNOTSUPP,
+            errno => errno,
+        };
+        Self { operation, errno }
+    }
 }
 
 /// The result of setting the attributes of one dest.
@@ -75,7 +85,7 @@ pub(super) struct Transfer<'a> {
 }
 
 /// Makes an incomplete dest older than its source, so that no later run takes it for complete.
-pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), InodeError> {
+pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), Errno> {
     dest.set_modified(sys::modified(source).earlier())
 }
 
@@ -148,10 +158,9 @@ impl Transfer<'_> {
 
     /// Returns the error to report after a call on the dest has failed.
     #[cold]
-    fn error(&self, operation: Operation, error: InodeError) -> AttributeError {
-        let errno = error.errno();
+    fn error(&self, operation: Operation, errno: Errno) -> AttributeError {
         let lost = self.check_content(errno).err();
-        lost.unwrap_or(AttributeError { operation, errno })
+        lost.unwrap_or(AttributeError::new(operation, errno))
     }
 
     /// Fails if content is lost, and a call on the dest has failed with `errno` because of that.
@@ -199,7 +208,7 @@ impl Transfer<'_> {
 
     /// Lists the extended attributes of the source, if the options ask for them or for ACLs, which are
     /// some of them.
-    fn names_of_xattrs(&self) -> Result<Vec<u8>, InodeError> {
+    fn names_of_xattrs(&self) -> Result<Vec<u8>, Errno> {
         let preserve = &self.policy.options.preserve;
         let keeps_acl = preserve.mode == ModePolicy::Preserve && self.mode.is_some();
         if preserve.xattrs == Xattrs::Leave && !keeps_acl {
@@ -207,7 +216,7 @@ impl Transfer<'_> {
         }
         match self.source.xattr_names() {
             // The source's filesystem has no extended attributes.
-            Err(InodeError::Failed(Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(Vec::new()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Vec::new()),
             listed => listed,
         }
     }
@@ -218,9 +227,7 @@ impl Transfer<'_> {
             false => self.dest.set_times(self.stat),
         };
         // The server has followed the link, which may lead nowhere yet. It cannot set the times of a link.
-        if set == Err(InodeError::Failed(Errno::NOENT))
-            && sys::file_type(self.stat) == FileType::Symlink
-        {
+        if set == Err(Errno::NOENT) && sys::file_type(self.stat) == FileType::Symlink {
             return Ok(());
         }
         let operation = match self.is_parent {
@@ -249,7 +256,7 @@ impl Transfer<'_> {
                     Err(errno) => self.check_content(errno).map(|()| Ownership::NotSet),
                 }
             }
-            Err(errno) => Err(self.error(Operation::KeepOwner, errno.into())),
+            Err(errno) => Err(self.error(Operation::KeepOwner, errno)),
         }
     }
 
@@ -267,7 +274,7 @@ impl Transfer<'_> {
     /// Copies the extended attributes that the options ask for, as many as possible.
     fn set_xattrs(
         &self,
-        names: &Result<Vec<u8>, InodeError>,
+        names: &Result<Vec<u8>, Errno>,
         warning: &mut Option<AttributeError>,
     ) -> Result<(), AttributeError> {
         let unset = |error| self.error(Operation::KeepXattrs, error);
@@ -278,9 +285,9 @@ impl Transfer<'_> {
                 return Ok(());
             }
             let context = std::iter::once(CONTEXT);
-            return match copy_xattrs(&self.source, &self.dest, context) {
+            return match self.copy_xattrs(context) {
                 // The source has none.
-                Err(InodeError::Failed(Errno::NODATA)) => Ok(()),
+                Err(Errno::NODATA) => Ok(()),
                 copied => copied.map_err(unset),
             };
         }
@@ -293,13 +300,13 @@ impl Transfer<'_> {
                         && (!is_layout(name) || self.stays_on_filesystem())
                 }
             });
-            copy_xattrs(&self.source, &self.dest, wanted)
+            self.copy_xattrs(wanted)
         });
         let Err(error) = copied else {
             return Ok(());
         };
         let lost = unset(error);
-        let is_optional = matches!(error, InodeError::Failed(Errno::NODATA | Errno::OPNOTSUPP));
+        let is_optional = matches!(error, Errno::NODATA | Errno::OPNOTSUPP);
         match wants {
             // Lost content matters more than an attribute.
             _ if lost.operation == Operation::Write => return Err(lost),
@@ -321,35 +328,133 @@ impl Transfer<'_> {
 
     /// Sets the mode, and the ACLs that the source has. Removes those that the dest may have and the source
     /// has not. `names` are those of the source's extended attributes.
-    fn set_mode(&self, mode: u32, names: &Result<Vec<u8>, InodeError>) -> Result<(), InodeError> {
+    fn set_mode(&self, mode: u32, names: &Result<Vec<u8>, Errno>) -> Result<(), Errno> {
         let policy_of_mode = self.policy.options.preserve.mode;
         if policy_of_mode == ModePolicy::Default {
             // The ACL that the dest inherited from its directory stays in force.
-            return Ok(self.dest.set_mode(mode)?);
+            return self.dest.set_mode(mode);
         }
         let keeps_acls = policy_of_mode == ModePolicy::Preserve;
         let is_directory = sys::is_directory(self.stat);
         let acl_of_source = |acl| match keeps_acls {
-            true => read_acl(&self.source, acl, names),
+            true => self.read_acl(acl, names),
             false => Ok(None),
         };
-        let access = acl_of_source(sys::ACCESS_ACL)
-            .inspect_err(|_| set_mode_beside_unknown_acl(&self.dest, mode))?;
-        set_access(&self.dest, mode, access.as_deref(), self.dest_acl)?;
+        let access =
+            acl_of_source(ACCESS_ACL).inspect_err(|_| self.set_mode_beside_unknown_acl(mode))?;
+        self.set_access(mode, access.as_deref())?;
         if keeps_acls && is_directory {
-            let default = acl_of_source(sys::DEFAULT_ACL)?;
-            set_default_acl(&self.dest, default.as_deref(), self.dest_acl)?;
+            match acl_of_source(DEFAULT_ACL)? {
+                Some(acl) => self.dest.set_xattr(DEFAULT_ACL, &acl),
+                None => self.remove_acl(DEFAULT_ACL),
+            }?;
         }
         let listed = names.as_deref().unwrap_or_default();
         let others = names_in(listed)
             .filter(|&name| keeps_acls && !is_posix_acl(name))
             .filter(|&name| self.policy.xattr_action(name) == XattrAction::KeepWithMode);
-        copy_other_acls(&self.source, &self.dest, others)?;
+        self.copy_other_acls(others)?;
         // There may be other ACLs than those that were asked for by name.
         match names {
             Err(error) if keeps_acls => Err(*error),
             _ => Ok(()),
         }
+    }
+}
+
+/// Extended attributes, and the ACLs among them with the permissions that depend on them.
+impl Transfer<'_> {
+    /// Copies the attributes with these names, as many as possible. The first failure is returned.
+    fn copy_xattrs<'n>(&self, names: impl Iterator<Item = &'n CStr>) -> Result<(), Errno> {
+        let mut mode_before = None;
+        let copied = names.map(|name| {
+            let value = self.source.xattr(name)?;
+            match self.dest.set_xattr(name, &value) {
+                // The owner of a file may set its attributes only if the file is writable, so make
+                // it writable.
+                Err(Errno::ACCESS | Errno::PERM) if mode_before.is_none() => {
+                    let mode = self.dest.stat()?.st_mode & 0o7777;
+                    if mode & OWNER_WRITES == 0 {
+                        self.dest.set_mode(mode | OWNER_WRITES)?;
+                    }
+                    mode_before = Some(mode);
+                    self.dest.set_xattr(name, &value)
+                }
+                set => set,
+            }
+        });
+        let outcome = copied.fold(Ok(()), Result::and);
+        match mode_before {
+            Some(mode) if mode & OWNER_WRITES == 0 => outcome.and(self.dest.set_mode(mode)),
+            _ => outcome,
+        }
+    }
+
+    /// Sets the mode and the access ACL, or removes the ACL that the dest may have. After a failure about an
+    /// ACL, the dest has the part of the mode that grants no more than the ACL.
+    fn set_access(&self, mode: u32, acl: Option<&[u8]>) -> Result<(), Errno> {
+        match acl.filter(|acl| *acl != sys::plain_acl(mode)) {
+            Some(acl) => {
+                self.dest.set_mode(match self.dest_acl {
+                    DestAcl::Absent => sys::mode_without_acl(mode, acl),
+                    DestAcl::Possible => mode & !GROUP,
+                })?;
+                self.dest.set_xattr(ACCESS_ACL, acl)?;
+            }
+            None => self
+                .remove_acl(ACCESS_ACL)
+                .inspect_err(|_| self.set_mode_beside_unknown_acl(mode))?,
+        }
+        self.dest.set_mode(mode)
+    }
+
+    /// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
+    /// read, or that of the dest, which cannot be removed.
+    fn set_mode_beside_unknown_acl(&self, mode: u32) {
+        let _ = self.dest.set_mode(mode & !GROUP);
+    }
+
+    /// Removes an ACL that the dest may have. Fails only if it is still there.
+    fn remove_acl(&self, acl: &CStr) -> Result<(), Errno> {
+        if self.dest_acl == DestAcl::Absent {
+            return Ok(());
+        }
+        match self.dest.remove_xattr(acl) {
+            Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+            Err(errno) => match self.dest.xattr(acl) {
+                Ok(_) | Err(Errno::BADF) => Err(errno),
+                Err(_) => Ok(()),
+            },
+        }
+    }
+
+    /// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
+    /// of the source. If they could not be listed, which the caller reports, an ACL that cannot be read counts as none.
+    fn read_acl(
+        &self,
+        acl: &CStr,
+        names: &Result<Vec<u8>, Errno>,
+    ) -> Result<Option<Vec<u8>>, Errno> {
+        match names {
+            Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
+            Ok(_) => self.source.xattr(acl).map(Some),
+            Err(_) => Ok(self.source.xattr(acl).ok()),
+        }
+    }
+
+    /// Copies the ACLs of other kinds, which have these names, as many as possible. The first failure is returned.
+    fn copy_other_acls<'n>(&self, names: impl Iterator<Item = &'n CStr>) -> Result<(), Errno> {
+        let copied = names.map(|name| match self.source.xattr(name) {
+            Ok(acl) => match self.dest.set_xattr(name, &acl) {
+                // An NFS server returns such an ACL for each file.
+                Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
+                set => set,
+            },
+            // As in cp, such an ACL may be listed by a server that has none.
+            Err(Errno::OPNOTSUPP) => Ok(()),
+            Err(errno) => Err(errno),
+        });
+        copied.fold(Ok(()), Result::and)
     }
 }
 
@@ -372,10 +477,7 @@ pub(super) fn label(policy: &Policy<'_>, dest: &Inode<'_>) -> Result<(), Attribu
         return Ok(());
     };
     let labelled = dest.set_xattr(CONTEXT, context.as_bytes_with_nul());
-    labelled.map_err(|error| AttributeError {
-        operation: Operation::SetContext,
-        errno: error.errno(),
-    })
+    labelled.map_err(|errno| AttributeError::new(Operation::SetContext, errno))
 }
 
 /// Gives `dest` the attributes of `source`. A directory is one on the way to a copy.
@@ -424,7 +526,7 @@ pub(super) fn transfer(
 pub(super) fn set_link_times(dest: At<'_>, source: &Stat) -> Result<(), Errno> {
     let link = sys::open_path(dest)?;
     let inode = Inode::PathOnly(link.as_fd());
-    inode.set_times(source).map_err(InodeError::errno)
+    inode.set_times(source)
 }
 
 /// Makes the incomplete file at `dest` older than its source, if it is a regular file.
@@ -433,7 +535,7 @@ pub(super) fn mark_incomplete_at(dest: At<'_>, source: &Stat) -> Result<(), Errn
     if !sys::is_regular(file.stat()) {
         return Ok(());
     }
-    mark_incomplete(&file.inode(), source).map_err(InodeError::errno)
+    mark_incomplete(&file.inode(), source)
 }
 
 /// Name of the extended attribute that holds an SELinux context.
@@ -460,43 +562,8 @@ fn copies_context(policy: &Policy<'_>) -> bool {
     policy.options.preserve.context && policy.options.context.is_none()
 }
 
-/// Copies the attributes with these names, as many as possible. The first failure is returned.
-fn copy_xattrs<'n>(
-    source: &Inode<'_>,
-    dest: &Inode<'_>,
-    names: impl Iterator<Item = &'n CStr>,
-) -> Result<(), InodeError> {
-    let mut mode_before = None;
-    let copied = names.map(|name| {
-        let value = source.xattr(name)?;
-        match dest.set_xattr(name, &value) {
-            // The owner of a file may set its attributes only if the file is writable, so make
-            // it writable.
-            Err(Failed(Errno::ACCESS | Errno::PERM)) if mode_before.is_none() => {
-                mode_before = Some(make_writable(dest)?);
-                dest.set_xattr(name, &value)
-            }
-            set => set,
-        }
-    });
-    let outcome = copied.fold(Ok(()), Result::and);
-    match mode_before {
-        Some(mode) if mode & OWNER_WRITES == 0 => outcome.and(dest.set_mode(mode).map_err(Failed)),
-        _ => outcome,
-    }
-}
-
 /// The bit of a mode that lets the owner write.
 const OWNER_WRITES: u32 = 0o200;
-
-/// Makes a dest writable for its owner, if it is not. Returns the mode that it had.
-fn make_writable(dest: &Inode<'_>) -> Result<u32, Errno> {
-    let mode = dest.stat()?.st_mode & 0o7777;
-    if mode & OWNER_WRITES == 0 {
-        dest.set_mode(mode | OWNER_WRITES)?;
-    }
-    Ok(mode)
-}
 
 /// Splits a list of names, each of which ends with a NUL.
 fn names_in(list: &[u8]) -> impl Iterator<Item = &CStr> {
@@ -515,97 +582,7 @@ pub(super) fn inherited_in(policy: &Policy<'_>, dir: &Inode<'_>, owner: u32) -> 
         return DestAcl::Possible;
     }
     match dir.xattr(DEFAULT_ACL) {
-        Err(Failed(Errno::NODATA | Errno::OPNOTSUPP)) => DestAcl::Absent,
+        Err(Errno::NODATA | Errno::OPNOTSUPP) => DestAcl::Absent,
         _ => DestAcl::Possible,
     }
-}
-
-/// Sets the mode and the access ACL, or removes the ACL that the dest may have. After a failure about an
-/// ACL, the dest has the part of the mode that grants no more than the ACL.
-fn set_access(
-    dest: &Inode<'_>,
-    mode: u32,
-    acl: Option<&[u8]>,
-    present: DestAcl,
-) -> Result<(), InodeError> {
-    match acl.filter(|acl| *acl != sys::plain_acl(mode)) {
-        Some(acl) => {
-            dest.set_mode(match present {
-                DestAcl::Absent => sys::mode_without_acl(mode, acl),
-                DestAcl::Possible => mode & !GROUP,
-            })?;
-            dest.set_xattr(ACCESS_ACL, acl)?;
-        }
-        None if present == DestAcl::Possible => {
-            if let Err(error) = remove_acl(dest, ACCESS_ACL) {
-                set_mode_beside_unknown_acl(dest, mode);
-                return Err(error);
-            }
-        }
-        None => {}
-    }
-    Ok(dest.set_mode(mode)?)
-}
-
-/// Sets the part of `mode` that is safe if an ACL is unknown: that of the source, which cannot be
-/// read, or that of the dest, which cannot be removed.
-fn set_mode_beside_unknown_acl(dest: &Inode<'_>, mode: u32) {
-    let _ = dest.set_mode(mode & !GROUP);
-}
-
-/// Sets the default ACL of a directory, or removes the one that it may have.
-fn set_default_acl(
-    dest: &Inode<'_>,
-    acl: Option<&[u8]>,
-    present: DestAcl,
-) -> Result<(), InodeError> {
-    match (acl, present) {
-        (Some(acl), _) => dest.set_xattr(DEFAULT_ACL, acl),
-        (None, DestAcl::Possible) => remove_acl(dest, DEFAULT_ACL),
-        (None, DestAcl::Absent) => Ok(()),
-    }
-}
-
-/// Removes an ACL. Fails only if the inode still has it.
-fn remove_acl(dest: &Inode<'_>, acl: &CStr) -> Result<(), InodeError> {
-    match dest.remove_xattr(acl) {
-        Ok(()) | Err(Failed(Errno::NODATA | Errno::OPNOTSUPP | Errno::NOSYS)) => Ok(()),
-        Err(error) => match dest.xattr(acl) {
-            Err(Failed(_)) => Ok(()),
-            Ok(_) | Err(InodeError::NoWay) => Err(error),
-        },
-    }
-}
-
-/// Reads an ACL of the source, unless `names` shows that it does not have it. `names` lists the extended attributes
-/// of the source. If they could not be listed, which the caller reports, an ACL that cannot be read counts as none.
-fn read_acl(
-    source: &Inode<'_>,
-    acl: &CStr,
-    names: &Result<Vec<u8>, InodeError>,
-) -> Result<Option<Vec<u8>>, InodeError> {
-    match names {
-        Ok(names) if names_in(names).all(|name| name != acl) => Ok(None),
-        Ok(_) => source.xattr(acl).map(Some),
-        Err(_) => Ok(source.xattr(acl).ok()),
-    }
-}
-
-/// Copies the ACLs of other kinds, which have these names, as many as possible. The first failure is returned.
-fn copy_other_acls<'n>(
-    source: &Inode<'_>,
-    dest: &Inode<'_>,
-    names: impl Iterator<Item = &'n CStr>,
-) -> Result<(), InodeError> {
-    let copied = names.map(|name| match source.xattr(name) {
-        Ok(acl) => match dest.set_xattr(name, &acl) {
-            // An NFS server returns such an ACL for each file.
-            Err(_) if sys::is_nfs4_acl_of_mode(&acl) => Ok(()),
-            set => set,
-        },
-        // As in cp, such an ACL may be listed by a server that has none.
-        Err(Failed(Errno::OPNOTSUPP)) => Ok(()),
-        Err(error) => Err(error),
-    });
-    copied.fold(Ok(()), Result::and)
 }

@@ -11,7 +11,8 @@
 //!   directories  by opening `.` in them               if they may be read
 //! ```
 //!
-//! None of these ways uses a name a second time, so they meet no other inode. What they cannot do is reported.
+//! None of these ways uses a name a second time, so they meet no other inode. What they cannot do fails with `EBADF`, as a
+//! call that takes no path descriptor does.
 
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -61,7 +62,7 @@ impl<'a> Inode<'a> {
     }
 
     /// Sets the times of access and of modification to those of `source`.
-    pub(crate) fn set_times(&self, source: &Stat) -> Result<(), InodeError> {
+    pub(crate) fn set_times(&self, source: &Stat) -> Result<(), Errno> {
         let [accessed, modified, _] = times(source).map(timespec);
         self.set(accessed, modified)
     }
@@ -69,34 +70,35 @@ impl<'a> Inode<'a> {
     /// Sets the time of modification, and leaves the time of access.
     ///
     /// Both are set, because many FUSE servers ignore a call that sets only one of them.
-    pub(crate) fn set_modified(&self, time: FileTime) -> Result<(), InodeError> {
+    pub(crate) fn set_modified(&self, time: FileTime) -> Result<(), Errno> {
         let [accessed, ..] = times(&self.stat()?);
         self.set(timespec(accessed), timespec(time))
     }
 
     /// Sets the time of access, and leaves the time of modification. Both are set, as by
     /// [`set_modified`](Self::set_modified).
-    pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), InodeError> {
+    pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), Errno> {
         let [_, modified, _] = times(&self.stat()?);
         self.set(timespec(time), timespec(modified))
     }
 
-    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), InodeError> {
+    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), Errno> {
         let times = Timestamps {
             last_access,
             last_modification,
         };
-        match self {
-            Self::Opened(fd) => Ok(SetTimes(&times).on_open(*fd)?),
-            Self::PathOnly(fd) => {
-                let set = || fs::utimensat(fd, c"", &times, AtFlags::EMPTY_PATH);
-                match retry_on_intr(set) {
-                    // Linux before 5.8 does not know this flag.
-                    Err(Errno::INVAL) => apply_to_path_only(*fd, SetTimes(&times)),
-                    result => Ok(result?),
-                }
+        if let Self::PathOnly(fd) = self {
+            let set = || fs::utimensat(fd, c"", &times, AtFlags::EMPTY_PATH);
+            match retry_on_intr(set) {
+                // Linux before 5.8 does not know this flag.
+                Err(Errno::INVAL) => {}
+                set => return set,
             }
         }
+        self.call(|inode| match inode {
+            Reached::Opened(fd) => fs::futimens(fd, &times),
+            Reached::By(path) => fs::utimensat(CWD, path, &times, AtFlags::empty()),
+        })
     }
 
     pub(crate) fn set_owner(&self, user: Option<u32>, group: u32) -> Result<(), Errno> {
@@ -108,35 +110,125 @@ impl<'a> Inode<'a> {
     }
 
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
-        match self {
-            Self::Opened(fd) => SetMode(mode).on_open(*fd),
-            Self::PathOnly(fd) => set_mode_of_path_only(*fd, mode),
+        // It publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
+        static LACKS_FCHMODAT2: AtomicBool = AtomicBool::new(false);
+        if let Self::PathOnly(fd) = self {
+            let call = || calls::fchmodat2(*fd, mode);
+            match unless_missing(&LACKS_FCHMODAT2, calls::has_fchmodat2, call) {
+                Err(Errno::NOSYS) => {}
+                set => return set,
+            }
         }
+        self.call(|inode| change_mode(inode, mode))
     }
 
     /// Returns the names of all extended attributes that may be listed, each followed by a NUL.
-    pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, InodeError> {
-        read_into_buffer(|buffer| self.apply(Xattr::List(buffer)))
+    pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, Errno> {
+        read_into_buffer(|buffer| self.call(|inode| list_xattrs(inode, buffer)))
     }
 
     /// Returns the value of an extended attribute.
-    pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, InodeError> {
-        read_into_buffer(|buffer| self.apply(Xattr::Get(name, buffer)))
+    pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, Errno> {
+        read_into_buffer(|buffer| self.call(|inode| get_xattr(inode, name, buffer)))
     }
 
-    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), InodeError> {
-        self.apply(Xattr::Set(name, value)).map(drop)
+    pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+        self.call(|inode| set_xattr(inode, name, value))
     }
 
-    pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), InodeError> {
-        self.apply(Xattr::Remove(name)).map(drop)
+    pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), Errno> {
+        self.call(|inode| remove_xattr(inode, name))
     }
 
-    fn apply(&self, mut op: Xattr<'_>) -> Result<usize, InodeError> {
+    /// Makes a call that takes an open file or a path.
+    fn call<T>(&self, mut call: impl FnMut(Reached<'_>) -> Result<T, Errno>) -> Result<T, Errno> {
         match self {
-            Self::Opened(fd) => Ok(op.on_open(*fd)?),
-            Self::PathOnly(fd) => apply_to_path_only(*fd, op),
+            Self::Opened(fd) => retry_on_intr(|| call(Reached::Opened(*fd))),
+            Self::PathOnly(fd) => reach(path_of_open(*fd), *fd, call),
         }
+    }
+}
+
+/// The means by which a call reaches an inode.
+enum Reached<'a> {
+    Opened(BorrowedFd<'a>),
+    /// The path leads to the inode itself, even if that is a symbolic link.
+    By(&'a CStr),
+}
+
+/// Makes a call on the inode that a path descriptor names, to which `path` leads.
+fn reach<T>(
+    path: Result<CString, Errno>,
+    fd: BorrowedFd<'_>,
+    mut call: impl FnMut(Reached<'_>) -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    let refused = match path {
+        Ok(path) => match retry_on_intr(|| call(Reached::By(&path))) {
+            // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
+            Err(Errno::ACCESS) => Errno::ACCESS,
+            done => return done,
+        },
+        Err(_) => Errno::BADF,
+    };
+    if !is_directory(&stat_open(fd)?) {
+        return Err(refused);
+    }
+    let opened = open_directory(fd, c".", Symlinks::NoFollow)?;
+    retry_on_intr(|| call(Reached::Opened(opened.as_fd())))
+}
+
+/// Makes a call by `attempt`, or returns `ENOSYS` if this machine lacks it.
+fn unless_missing<T>(
+    is_missing: &AtomicBool,
+    is_available: impl FnOnce() -> bool,
+    attempt: impl FnMut() -> Result<T, Errno>,
+) -> Result<T, Errno> {
+    if is_missing.load(Relaxed) {
+        return Err(Errno::NOSYS);
+    }
+    match retry_on_intr(attempt) {
+        Err(Errno::NOSYS) => {}
+        // A sandbox that does not know the call may return this; otherwise it is about the inode.
+        Err(Errno::PERM) if !is_available() => {}
+        done => return done,
+    }
+    is_missing.store(true, Relaxed);
+    Err(Errno::NOSYS)
+}
+
+fn change_mode(inode: Reached<'_>, mode: u32) -> Result<(), Errno> {
+    let bits = Mode::from_raw_mode(mode & 0o7777);
+    match inode {
+        Reached::Opened(fd) => fs::fchmod(fd, bits),
+        Reached::By(path) => fs::chmodat(CWD, path, bits, AtFlags::empty()),
+    }
+}
+
+fn list_xattrs(inode: Reached<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::flistxattr(fd, buffer),
+        Reached::By(path) => fs::listxattr(path, buffer),
+    }
+}
+
+fn get_xattr(inode: Reached<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fgetxattr(fd, name, buffer),
+        Reached::By(path) => fs::getxattr(path, name, buffer),
+    }
+}
+
+fn set_xattr(inode: Reached<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fsetxattr(fd, name, value, XattrFlags::empty()),
+        Reached::By(path) => fs::setxattr(path, name, value, XattrFlags::empty()),
+    }
+}
+
+fn remove_xattr(inode: Reached<'_>, name: &CStr) -> Result<(), Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fremovexattr(fd, name),
+        Reached::By(path) => fs::removexattr(path, name),
     }
 }
 
@@ -149,21 +241,31 @@ fn timespec(time: FileTime) -> Timespec {
 
 /// Returns the bytes that `read` puts into a buffer, which first is small, then as large as can be needed.
 fn read_into_buffer(
-    mut read: impl FnMut(&mut [u8]) -> Result<usize, InodeError>,
-) -> Result<Vec<u8>, InodeError> {
+    mut read: impl FnMut(&mut [u8]) -> Result<usize, Errno>,
+) -> Result<Vec<u8>, Errno> {
     /// The kernel's limit for the value of an attribute, and also for a list of names.
     const MAX_BYTES: usize = linux_raw_sys::general::XATTR_SIZE_MAX as usize;
     let mut small = [0; 256];
     match read(&mut small) {
-        Ok(length) => Ok(small[..length].to_vec()),
-        Err(InodeError::Failed(Errno::RANGE)) => {
+        Err(Errno::RANGE) => {
             let mut large = vec![0; MAX_BYTES];
             let length = read(&mut large)?;
             large.truncate(length);
             Ok(large)
         }
-        Err(error) => Err(error),
+        read => Ok(small[..read?].to_vec()),
     }
+}
+
+/// Reads the rules of the system about extended attributes.
+pub(crate) fn read_xattr_conf() -> std::io::Result<Vec<u8>> {
+    std::fs::read("/etc/xattr.conf")
+}
+
+/// Returns `true` if `name` matches a pattern of these rules.
+pub(crate) fn matches_pattern(pattern: &CStr, name: &CStr) -> bool {
+    // SAFETY: both strings end in a NUL, and are read only.
+    unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), 0) == 0 }
 }
 
 /// An inode that is held without being opened.
@@ -204,172 +306,6 @@ impl PathOnly {
 
     pub(crate) fn inode(&self) -> Inode<'_> {
         Inode::PathOnly(self.fd.as_fd())
-    }
-}
-
-/// Why an operation was not applied to an inode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InodeError {
-    /// This machine cannot apply the change through a descriptor that only names the inode.
-    NoWay,
-    /// The kernel refused the operation.
-    Failed(Errno),
-}
-
-impl InodeError {
-    /// Returns the errno to report.
-    pub(crate) fn errno(self) -> Errno {
-        match self {
-            Self::NoWay => Errno::OPNOTSUPP,
-            Self::Failed(errno) => errno,
-        }
-    }
-}
-
-impl From<Errno> for InodeError {
-    fn from(errno: Errno) -> Self {
-        Self::Failed(errno)
-    }
-}
-
-/// An operation on an inode, in the forms that its system call has.
-trait InodeOp {
-    type Output;
-
-    fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<Self::Output, Errno>;
-
-    /// The path leads to the inode itself, even if that is a symbolic link.
-    fn by_path(&mut self, path: &CStr) -> Result<Self::Output, Errno>;
-}
-
-/// Sets the mode of the inode that a path descriptor names.
-fn set_mode_of_path_only(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
-    // It publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
-    static LACKS_FCHMODAT2: AtomicBool = AtomicBool::new(false);
-    let call = || calls::fchmodat2(fd, mode);
-    match unless_missing(&LACKS_FCHMODAT2, calls::has_fchmodat2, call) {
-        Err(Errno::NOSYS) => apply_to_path_only(fd, SetMode(mode)).map_err(InodeError::errno),
-        set => set,
-    }
-}
-
-/// Applies an operation that no call on a path descriptor itself can do.
-fn apply_to_path_only<O: InodeOp>(fd: BorrowedFd<'_>, op: O) -> Result<O::Output, InodeError> {
-    apply_by(path_of_open(fd), fd, op)
-}
-
-fn apply_by<O: InodeOp>(
-    path: Result<CString, Errno>,
-    fd: BorrowedFd<'_>,
-    mut op: O,
-) -> Result<O::Output, InodeError> {
-    let refused = match path {
-        Ok(path) => match op.by_path(&path) {
-            // The error is about the inode, or comes from a sandbox without /proc. The next way shows which.
-            Err(Errno::ACCESS) => Errno::ACCESS.into(),
-            done => return Ok(done?),
-        },
-        Err(_) => InodeError::NoWay,
-    };
-    if !is_directory(&stat_open(fd)?) {
-        return Err(refused);
-    }
-    let opened = open_directory(fd, c".", Symlinks::NoFollow)?;
-    Ok(op.on_open(opened.as_fd())?)
-}
-
-/// Makes a call by `attempt`, or returns `ENOSYS` if this machine lacks it.
-fn unless_missing<T>(
-    is_missing: &AtomicBool,
-    is_available: impl FnOnce() -> bool,
-    attempt: impl FnMut() -> Result<T, Errno>,
-) -> Result<T, Errno> {
-    if is_missing.load(Relaxed) {
-        return Err(Errno::NOSYS);
-    }
-    match retry_on_intr(attempt) {
-        Err(Errno::NOSYS) => {}
-        // A sandbox that does not know the call may return this; otherwise it is about the inode.
-        Err(Errno::PERM) if !is_available() => {}
-        done => return done,
-    }
-    is_missing.store(true, Relaxed);
-    Err(Errno::NOSYS)
-}
-
-struct SetMode(u32);
-
-impl InodeOp for SetMode {
-    type Output = ();
-
-    fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        retry_on_intr(|| fs::fchmod(fd, Mode::from_raw_mode(self.0 & 0o7777)))
-    }
-
-    fn by_path(&mut self, path: &CStr) -> Result<(), Errno> {
-        let bits = Mode::from_raw_mode(self.0 & 0o7777);
-        retry_on_intr(|| fs::chmodat(CWD, path, bits, AtFlags::empty()))
-    }
-}
-
-struct SetTimes<'t>(&'t Timestamps);
-
-impl InodeOp for SetTimes<'_> {
-    type Output = ();
-
-    fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-        retry_on_intr(|| fs::futimens(fd, self.0))
-    }
-
-    fn by_path(&mut self, path: &CStr) -> Result<(), Errno> {
-        retry_on_intr(|| fs::utimensat(CWD, path, self.0, AtFlags::empty()))
-    }
-}
-
-/// A call on extended attributes.
-///
-/// It returns the number of bytes that it wrote to the buffer, if it has one.
-enum Xattr<'c> {
-    List(&'c mut [u8]),
-    Get(&'c CStr, &'c mut [u8]),
-    Set(&'c CStr, &'c [u8]),
-    Remove(&'c CStr),
-}
-
-/// Reads the rules of the system about extended attributes.
-pub(crate) fn read_xattr_conf() -> std::io::Result<Vec<u8>> {
-    std::fs::read("/etc/xattr.conf")
-}
-
-/// Returns `true` if `name` matches a pattern of these rules.
-pub(crate) fn matches_pattern(pattern: &CStr, name: &CStr) -> bool {
-    // SAFETY: both strings end in a NUL, and are read only.
-    unsafe { libc::fnmatch(pattern.as_ptr(), name.as_ptr(), 0) == 0 }
-}
-
-impl InodeOp for Xattr<'_> {
-    type Output = usize;
-
-    fn on_open(&mut self, fd: BorrowedFd<'_>) -> Result<usize, Errno> {
-        retry_on_intr(|| match self {
-            Self::List(buffer) => fs::flistxattr(fd, &mut **buffer),
-            Self::Get(name, buffer) => fs::fgetxattr(fd, *name, &mut **buffer),
-            Self::Set(name, value) => {
-                fs::fsetxattr(fd, *name, value, XattrFlags::empty()).map(|()| 0)
-            }
-            Self::Remove(name) => fs::fremovexattr(fd, *name).map(|()| 0),
-        })
-    }
-
-    fn by_path(&mut self, path: &CStr) -> Result<usize, Errno> {
-        retry_on_intr(|| match self {
-            Self::List(buffer) => fs::listxattr(path, &mut **buffer),
-            Self::Get(name, buffer) => fs::getxattr(path, *name, &mut **buffer),
-            Self::Set(name, value) => {
-                fs::setxattr(path, *name, value, XattrFlags::empty()).map(|()| 0)
-            }
-            Self::Remove(name) => fs::removexattr(path, *name).map(|()| 0),
-        })
     }
 }
 

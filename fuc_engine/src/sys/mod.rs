@@ -52,7 +52,7 @@ pub(crate) use fd::PrivateTables;
 pub(crate) use fd::{Borrowed, Fd, InheritedTable, SharedFd, TableUse, close_orphans, end_run};
 pub(crate) use filesystem::*;
 pub(crate) use groups::AllocationGroups;
-pub(crate) use inode::{Inode, InodeError, PathOnly, matches_pattern, read_xattr_conf};
+pub(crate) use inode::{Inode, PathOnly, matches_pattern, read_xattr_conf};
 pub(crate) use listing::{Entries, Listed, Listing, is_empty_directory};
 pub(crate) use names::*;
 pub(crate) use open::*;

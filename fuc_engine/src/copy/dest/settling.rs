@@ -36,7 +36,7 @@ use crate::node::Side;
 use crate::observer::{Event, Question};
 use crate::paths;
 use crate::sync::lock;
-use crate::sys::{self, At, Inode, InodeError, Stat, Storage};
+use crate::sys::{self, At, Inode, Stat, Storage};
 
 /// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
 const ROUNDED_SECONDS: u64 = 2;
@@ -343,19 +343,19 @@ fn probe_times(
     at: At<'_>,
     dest: &Stat,
     wanted: FileTime,
-) -> Result<Option<StoredTimes>, InodeError> {
+) -> Result<Option<StoredTimes>, Errno> {
     let stored = sys::modified(dest);
     let held = ctx.descriptors.making_room(|| sys::open_path(at))?;
     let inode = Inode::PathOnly(held.as_fd());
     let seen = inode.stat()?;
     if FileId::of(&seen) != FileId::of(dest) || sys::modified(&seen) != stored {
-        return Err(Errno::STALE.into());
+        return Err(Errno::STALE);
     }
     let set = |time| {
         inode.set_modified(time)?;
         Ok(sys::modified(&inode.stat()?))
     };
-    let shown: Result<Option<StoredTimes>, InodeError> = StoredTimes::ask(stored, wanted, set);
+    let shown: Result<Option<StoredTimes>, Errno> = StoredTimes::ask(stored, wanted, set);
     // A limit may not be a multiple of the step: then only a time beyond it is stored as the limit.
     let is_complete = matches!(shown, Ok(Some(shown)) if shown.stored(wanted) == Some(stored));
     let restored = set(if is_complete { wanted } else { stored });

@@ -39,9 +39,9 @@ fn no_proc() -> Result<CString, Errno> {
 }
 
 fn takes_a_mode_by_the_descriptor_or_through_proc(fd: BorrowedFd<'_>) {
-    set_mode_of_path_only(fd, 0o2710).unwrap();
+    Inode::PathOnly(fd).set_mode(0o2710).unwrap();
     assert_eq!(mode(fd), 0o2710);
-    apply_to_path_only(fd, SetMode(0o1701)).unwrap();
+    reach(path_of_open(fd), fd, |inode| change_mode(inode, 0o1701)).unwrap();
     assert_eq!(mode(fd), 0o1701);
 }
 
@@ -58,7 +58,7 @@ fn a_fifo_takes_a_mode_by_the_descriptor_or_through_proc() {
 #[test]
 fn without_proc_a_directory_is_opened() {
     with_directory(|fd| {
-        let set = apply_by(no_proc(), fd, SetMode(0o710));
+        let set = reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
         assert_eq!((set, mode(fd)), (Ok(()), 0o710));
     });
 }
@@ -67,10 +67,10 @@ fn without_proc_a_directory_is_opened() {
 fn without_proc_a_fifo_stays_as_it_is() {
     with_fifo(|fd| {
         let before = mode(fd);
-        let set = apply_by(no_proc(), fd, SetMode(0o710));
-        assert_eq!((set, mode(fd)), (Err(InodeError::NoWay), before));
-        let listed = apply_by(no_proc(), fd, Xattr::List(&mut [0; 256]));
-        assert_eq!(listed, Err(InodeError::NoWay));
+        let set = reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
+        assert_eq!((set, mode(fd)), (Err(Errno::BADF), before));
+        let listed = reach(no_proc(), fd, |inode| list_xattrs(inode, &mut [0; 256]));
+        assert_eq!(listed, Err(Errno::BADF));
     });
 }
 
@@ -82,18 +82,18 @@ fn takes_attributes(
     /// An ACL: of all attributes that do not need root, only ACLs can be set on a FIFO.
     const NAME: &CStr = crate::sys::ACCESS_ACL;
     let (acl, mut buffer) = (crate::sys::plain_acl(bits), [0; 256]);
-    match apply_by(path(fd), fd, Xattr::Set(NAME, &acl)) {
-        Err(InodeError::Failed(Errno::OPNOTSUPP)) => skip!("no ACLs here"),
-        set => assert_eq!(set, Ok(0)),
+    match reach(path(fd), fd, |inode| set_xattr(inode, NAME, &acl)) {
+        Err(Errno::OPNOTSUPP) => skip!("no ACLs here"),
+        set => assert_eq!(set, Ok(())),
     }
     assert_eq!(mode(fd), bits);
     // The kernel does not store an ACL that says the same as the mode.
-    let got = apply_by(path(fd), fd, Xattr::Get(NAME, &mut buffer));
-    assert_eq!(got, Err(Errno::NODATA.into()));
-    let listed = apply_by(path(fd), fd, Xattr::List(&mut buffer));
+    let got = reach(path(fd), fd, |inode| get_xattr(inode, NAME, &mut buffer));
+    assert_eq!(got, Err(Errno::NODATA));
+    let listed = reach(path(fd), fd, |inode| list_xattrs(inode, &mut buffer));
     assert!(listed.is_ok(), "{listed:?}");
-    let removed = apply_by(path(fd), fd, Xattr::Remove(NAME));
-    assert_eq!(removed, Ok(0));
+    let removed = reach(path(fd), fd, |inode| remove_xattr(inode, NAME));
+    assert_eq!(removed, Ok(()));
 }
 
 #[test]
@@ -107,34 +107,24 @@ fn attributes_of_a_directory_go_by_opening_it() {
     with_directory(|fd| takes_attributes(fd, 0o722, |_| no_proc()));
 }
 
-/// An operation that fails through /proc.
-struct Refused(Errno);
-
-impl InodeOp for Refused {
-    type Output = ();
-
-    fn on_open(&mut self, _: BorrowedFd<'_>) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    fn by_path(&mut self, _: &CStr) -> Result<(), Errno> {
-        Err(self.0)
-    }
+/// Makes a call that fails through /proc.
+fn refused_through_proc(fd: BorrowedFd<'_>, errno: Errno) -> Result<(), Errno> {
+    reach(path_of_open(fd), fd, |inode| match inode {
+        Reached::Opened(_) => Ok(()),
+        Reached::By(_) => Err(errno),
+    })
 }
 
 #[test]
 fn an_error_through_proc_is_about_the_inode_unless_a_sandbox_may_refuse_the_path() {
     with_fifo(|fd| {
         for errno in [Errno::NOENT, Errno::ACCESS] {
-            assert_eq!(apply_to_path_only(fd, Refused(errno)), Err(errno.into()));
+            assert_eq!(refused_through_proc(fd, errno), Err(errno));
         }
     });
     with_directory(|fd| {
-        assert_eq!(
-            apply_to_path_only(fd, Refused(Errno::NOENT)),
-            Err(Errno::NOENT.into())
-        );
-        assert_eq!(apply_to_path_only(fd, Refused(Errno::ACCESS)), Ok(()));
+        assert_eq!(refused_through_proc(fd, Errno::NOENT), Err(Errno::NOENT));
+        assert_eq!(refused_through_proc(fd, Errno::ACCESS), Ok(()));
     });
 }
 
@@ -168,7 +158,7 @@ fn a_plain_acl_is_the_mode() {
     let file = tempfile::tempfile().unwrap();
     let inode = Inode::Opened(file.as_fd());
     match inode.set_xattr(ACCESS_ACL, &plain_acl(0o751)) {
-        Err(InodeError::Failed(Errno::OPNOTSUPP)) => testkit::skip!("no ACLs here"),
+        Err(Errno::OPNOTSUPP) => testkit::skip!("no ACLs here"),
         set => {
             set.unwrap();
             assert_eq!(fs::fstat(&file).unwrap().st_mode & 0o7777, 0o751);
