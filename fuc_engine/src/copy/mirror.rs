@@ -235,6 +235,17 @@ impl Mirror<'_, '_> {
             .map_err(|errno| self.unlisted(side, errno))
     }
 
+    /// Lists a directory, a buffer at a time, from its start to its end.
+    fn list(&self, side: Side, mut each: impl FnMut(Entries<'_>)) -> Result<(), Error> {
+        let listed = self.begin_listing(side)?;
+        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
+        let unlisted = |errno| self.unlisted(side, errno);
+        while buffer.fill(listed.as_fd()).map_err(unlisted)? {
+            each(buffer.entries());
+        }
+        Ok(())
+    }
+
     fn unlisted(&self, side: Side, errno: Errno) -> Error {
         self.ctx
             .node_error(self.node, side, Operation::ReadDirectory, errno)
@@ -534,26 +545,14 @@ impl Mirror<'_, '_> {
     /// Finds the names of the source that the dest finds, with the type of their copies, but does not list.
     #[cold]
     fn find_other_forms(&self) -> Result<OtherForms, Error> {
-        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-        let listed = self.begin_listing(Side::Dest)?;
         let mut stored = HashSet::default();
         let hash = |name: &CStr| SourceNames::hash(name, FileType::Unknown);
-        while buffer
-            .fill(listed.as_fd())
-            .map_err(|errno| self.unlisted(Side::Dest, errno))?
-        {
-            stored.extend(buffer.entries().map(|entry| hash(entry.name)));
-        }
-        let listed = self.begin_listing(Side::Source)?;
+        self.list(Side::Dest, |listed| {
+            stored.extend(listed.map(|entry| hash(entry.name)));
+        })?;
         let mut other_forms = OtherForms::default();
-        while buffer
-            .fill(listed.as_fd())
-            .map_err(|errno| self.unlisted(Side::Source, errno))?
-        {
-            for entry in buffer.entries() {
-                if stored.contains(&hash(entry.name)) {
-                    continue;
-                }
+        self.list(Side::Source, |listed| {
+            for entry in listed.filter(|entry| !stored.contains(&hash(entry.name))) {
                 let kind = walk::kind_of(self.source, entry, Symlinks::NoFollow);
                 match sys::stat(self.dest, entry.name, Symlinks::NoFollow) {
                     Ok(dest) if sys::file_type(&dest) == self.copied_as(kind) => {
@@ -562,7 +561,7 @@ impl Mirror<'_, '_> {
                     _ => {}
                 }
             }
-        }
+        })?;
         Ok(other_forms)
     }
 
@@ -596,18 +595,12 @@ impl Mirror<'_, '_> {
 
     /// Adds the names that the source lists now.
     fn list_source(&self, names: &mut SourceNames) -> Result<(), Error> {
-        let listed = self.begin_listing(Side::Source)?;
-        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let mut added = Vec::new();
-        while buffer
-            .fill(listed.as_fd())
-            .map_err(|errno| self.unlisted(Side::Source, errno))?
-        {
-            let hash =
-                |entry: Listed<'_>| SourceNames::hash(entry.name, self.copied_as(entry.kind()));
-            let is_new = |hash: &u64| names.hashes.binary_search(hash).is_err();
-            added.extend(buffer.entries().map(hash).filter(is_new));
-        }
+        let hash = |entry: Listed<'_>| SourceNames::hash(entry.name, self.copied_as(entry.kind()));
+        let is_new = |hash: &u64| names.hashes.binary_search(hash).is_err();
+        self.list(Side::Source, |listed| {
+            added.extend(listed.map(hash).filter(is_new))
+        })?;
         names.hashes.append(&mut added);
         names.hashes.sort_unstable();
         names.looks += 1;
