@@ -97,6 +97,10 @@ pub(super) fn resume<V: Visitor>(
     }
 }
 
+/// Lists `node` into `buffer`, and processes one buffer after the other.
+///
+/// The rest of a wide directory is offered before the entries of the buffer are visited, so that other workers need not wait
+/// for these. Otherwise the listing pauses after them, because only then it is known what they have queued.
 fn list_into<V: Visitor>(
     buffer: &mut Listing,
     node: &NodeOf<V>,
@@ -276,30 +280,9 @@ fn process<V: Visitor>(
         if left > 0 {
             continue;
         }
-        visitor.report().publish(&mut worker.scratch.tally);
-        visitor.report().offer_directory(|| path(visitor, node));
-        visitor.report().throttle(1, 0);
-        let is_asked = worker.is_asked();
-        let time = worker.checkpoint();
-        // The governor may have begun at this checkpoint, and then the zones are known.
-        if !worker.is_in_zones() {
-            worker.enter_zones(zones(visitor, node));
-        }
-        if visitor.report().must_stop() {
-            visitor.note_finished(node, Finished::NOT_DONE);
-            break;
-        }
-        let per_entry = worker.scratch.note_pace(time);
-        // The user may take long to answer the next question and watch the progress. So the next checkpoint comes soon.
-        if visitor.settings().is_in_order || visitor.report().is_throttled() {
-            worker.scratch.note_slow(per_entry);
-        }
-        let is_wanted = wants_entries(worker) || offers_half(worker);
-        if is_wanted && per_entry >= share_from(worker)
-            // Nothing is measured if only one worker is allowed.
-            || is_asked && (per_entry >= SLOW_ENTRY || is_worth_splitting(&entries))
-        {
-            entries = split_off_half(entries, node, worker);
+        match checkpoint(entries, node, worker) {
+            Some(rest) => entries = rest,
+            None => break,
         }
         left = worker.scratch.checkpoint_interval();
     }
@@ -307,6 +290,48 @@ fn process<V: Visitor>(
         queued,
         is_interrupted,
     }
+}
+
+/// Stands between two entries. Returns those of `entries` that this worker still visits, or `None` if the run was cancelled.
+///
+/// The order of its steps matters:
+///
+/// 1. What was done is counted and shown before the throttle waits, and the throttle may wait until the run is cancelled.
+/// 2. The request of another engine is read before the checkpoint, which meets it if there are queued tasks.
+/// 3. The checkpoint hands out queued tasks, and may begin the governor. So zones are known only after it, and entries are
+///    shared only if there was nothing else to hand out.
+/// 4. The pace belongs to the interval before, so it is noted before the next interval begins.
+fn checkpoint<'a, V: Visitor>(
+    entries: Entries<'a>,
+    node: &NodeOf<V>,
+    worker: &mut Walker<'_, '_, V>,
+) -> Option<Entries<'a>> {
+    let visitor = worker.job;
+    visitor.report().publish(&mut worker.scratch.tally);
+    visitor.report().offer_directory(|| path(visitor, node));
+    visitor.report().throttle(1, 0);
+    let is_asked = worker.is_asked();
+    let time = worker.checkpoint();
+    if !worker.is_in_zones() {
+        worker.enter_zones(zones(visitor, node));
+    }
+    if visitor.report().must_stop() {
+        visitor.note_finished(node, Finished::NOT_DONE);
+        return None;
+    }
+    let per_entry = worker.scratch.note_pace(time);
+    // The user may take long to answer the next question and watch the progress. So the next checkpoint comes soon.
+    if visitor.settings().is_in_order || visitor.report().is_throttled() {
+        worker.scratch.note_slow(per_entry);
+    }
+    let is_wanted = wants_entries(worker) || offers_half(worker);
+    let is_shared = is_wanted && per_entry >= share_from(worker)
+        // Nothing is measured if only one worker is allowed.
+        || is_asked && (per_entry >= SLOW_ENTRY || is_worth_splitting(&entries));
+    Some(match is_shared {
+        true => split_off_half(entries, node, worker),
+        false => entries,
+    })
 }
 
 /// Notes whether there are many `entries`. Lets another worker in before the first of them is visited, if that one is slow
