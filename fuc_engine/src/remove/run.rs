@@ -28,8 +28,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Listed, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reconsidered, Settings, Sharer, Stealing, Task, Tuning, Visit,
-    Visitor, Walker,
+    self, OpenDirs, Purpose, Reconsidered, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
@@ -131,7 +130,8 @@ impl<'a> Removal<'a> {
     fn may_have_more(&self, node: &RemoveNode) -> bool {
         let (context, state) = (&self.context, &node.state);
         // Another listing would meet the same names again.
-        if context.remover.leaves_names() || !state.has(SHRUNK) || state.has(INCOMPLETE) {
+        if context.remover.leaves_names() || !state.has(SHRUNK) || state.has(INCOMPLETE)
+        {
             return false;
         }
         if !state.has(LEFT_ALONE) {
@@ -361,6 +361,8 @@ fn place_again(node: &RemoveNode) -> RemovePlace {
 }
 
 impl Visitor for Removal<'_> {
+    type Dir = RemoveDir;
+    type Task = RemoveTask;
     type Scratch = ();
 
     fn descriptors(&self) -> &Descriptors<RemoveDir> {
@@ -473,7 +475,9 @@ impl Visitor for Removal<'_> {
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
-                if state.has(SHRUNK) && !state.has(DECLINED) && state.pass < MOST_PASSES =>
+                if state.has(SHRUNK)
+                    && !state.has(DECLINED)
+                    && state.pass < MOST_PASSES =>
             {
                 worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
@@ -533,11 +537,6 @@ impl Visitor for Removal<'_> {
             }
         });
     }
-}
-
-impl Sharer for Removal<'_> {
-    type Dir = RemoveDir;
-    type Task = RemoveTask;
 
     fn roots(&self) -> &dyn Roots {
         &self.context
@@ -551,9 +550,9 @@ impl Sharer for Removal<'_> {
         self.context.operands.len()
     }
 
-    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> Option<RemoveNode> {
+    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
         let state = State::new(0, Consent::ToRemove, BORROWED);
-        Some(Node::new(place, state, RemoveDir::new(), None))
+        Node::new(place, state, RemoveDir::new(), None)
     }
 
     fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {

@@ -93,13 +93,12 @@ fn reach_parent<V: Visitor>(visitor: &V, stolen: &Stolen) -> Result<NodeOf<V>, E
             name: name.into(),
             operand,
         };
-        let borrowed = visitor.borrow(place, stolen.inheritance);
-        borrowed.ok_or(Errno::NOENT)
+        visitor.borrow(place, stolen.inheritance)
     };
-    let mut parent = borrow(None, &path)?;
+    let mut parent = borrow(None, &path);
     let mut levels = vec![NodeOf::<V>::clone(&parent)];
     for name in &stolen.path {
-        parent = borrow(Some(parent), name)?;
+        parent = borrow(Some(parent), name);
         levels.push(NodeOf::<V>::clone(&parent));
     }
     for &side in V::Dir::SIDES {

@@ -66,7 +66,10 @@ mod list;
 mod tuning;
 
 /// A removal or a copy, as the walk sees it.
-pub(crate) trait Visitor: Sharer {
+pub(crate) trait Visitor: Sync + Sized {
+    type Dir: Dir;
+    /// Tasks other than those that list a directory.
+    type Task: Send;
     /// State that each worker keeps for the visitor.
     type Scratch: Default;
 
@@ -77,9 +80,7 @@ pub(crate) trait Visitor: Sharer {
     fn settings(&self) -> &Settings;
 
     /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning()`].
-    fn tuning(&self) -> Tuning {
-        Tuning::ALONE
-    }
+    fn tuning(&self) -> Tuning;
 
     /// Returns the path of an operand, as the caller names it; of a copy, that of the source.
     fn operand_path(&self, operand: u32) -> &Path;
@@ -121,12 +122,10 @@ pub(crate) trait Visitor: Sharer {
     }
 
     /// Reports that the listing of `node` broke off.
-    fn not_listed(&self, _node: &NodeOf<Self>, _errno: Errno) {}
+    fn not_listed(&self, node: &NodeOf<Self>, errno: Errno);
 
     /// Finishes a directory under which nothing is left to do. See [`node::climb`].
-    fn finish(&self, _node: &NodeOf<Self>, _worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
+    fn finish(&self, node: &NodeOf<Self>, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()>;
 
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
@@ -146,39 +145,23 @@ pub(crate) trait Visitor: Sharer {
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
         table.keep()
     }
-}
-
-/// A removal or a copy: how to reach its directories, and what of it may change hands if other engines share the work.
-pub(crate) trait Sharer: Sync + Sized {
-    type Dir: Dir;
-    /// Tasks other than those that list a directory.
-    type Task: Send;
 
     /// Returns the means to reopen an evicted directory.
     fn roots(&self) -> &dyn Roots;
 
     /// Returns the work that is shared with other engines, if there are any. Without them, nothing below is called.
-    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir, Self::Task>> {
-        None
-    }
+    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir, Self::Task>>;
 
     /// Returns how many operands have entries that other engines may give.
-    fn operands(&self) -> usize {
-        0
-    }
+    fn operands(&self) -> usize;
 
     /// Makes a node of a directory that belongs to another engine, for which that engine has returned
-    /// [`inheritance`](Dir::inheritance). [`finish`](Visitor::finish) must [give it back](give_back). Returns `None` if
-    /// nothing is shared.
-    fn borrow(&self, _place: Place<Self::Dir>, _inheritance: u8) -> Option<NodeOf<Self>> {
-        None
-    }
+    /// [`inheritance`](Dir::inheritance). [`finish`](Visitor::finish) must [give it back](give_back).
+    fn borrow(&self, place: Place<Self::Dir>, inheritance: u8) -> NodeOf<Self>;
 
     /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
     /// begun, or the directory that it is in.
-    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
-        self.roots().open_operand(stolen.operand, side)
-    }
+    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno>;
 
     /// Opens a directory in `dir` in the same way as when another engine entered it.
     fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
@@ -208,7 +191,7 @@ pub(crate) trait Sharer: Sync + Sized {
 }
 
 /// The directories in flight of a visitor `V`.
-pub(crate) type NodeOf<V> = Arc<Node<<V as Sharer>::Dir>>;
+pub(crate) type NodeOf<V> = Arc<Node<<V as Visitor>::Dir>>;
 
 /// A worker that runs the tasks of a visitor `V`.
 pub(crate) type Walker<'s, 'e, V> = Worker<'s, 'e, V>;

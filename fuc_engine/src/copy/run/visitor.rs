@@ -28,8 +28,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, CWD, Fd, Identity, InheritedTable, Listing, TableUse};
 use crate::walk::{
-    self, OpenDirs, OwnRange, Purpose, Settings, Sharer, Stealing, Task, Tuning, Visit, Visitor,
-    Walker,
+    self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -61,6 +60,8 @@ fn enters_early(run: &CopyRun<'_>) -> bool {
 }
 
 impl Visitor for CopyRun<'_> {
+    type Dir = CopyDir;
+    type Task = CopyTask;
     type Scratch = CopyScratch;
 
     fn descriptors(&self) -> &Descriptors<CopyDir> {
@@ -233,11 +234,6 @@ impl Visitor for CopyRun<'_> {
             None => table.keep(),
         }
     }
-}
-
-impl Sharer for CopyRun<'_> {
-    type Dir = CopyDir;
-    type Task = CopyTask;
 
     fn roots(&self) -> &dyn Roots {
         &self.ctx
@@ -251,9 +247,9 @@ impl Sharer for CopyRun<'_> {
         self.ctx.operands.len()
     }
 
-    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> Option<CopyNode> {
+    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
         let mark = Mark::borrowed(inheritance);
-        Some(Node::new(place, mark, CopyDir::unknown(), None))
+        Node::new(place, mark, CopyDir::unknown(), None)
     }
 
     fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
