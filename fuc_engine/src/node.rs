@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use crate::paths;
 use crate::sync::AtomicU32;
@@ -63,6 +63,37 @@ pub(crate) struct Node<D: Dir> {
     pending: AtomicU32,
     pub(crate) state: D::State,
     pub(crate) dir: D,
+}
+
+/// Marks on a directory in flight, which its users set.
+// Relaxed: the decrement in `climb` publishes them to the worker that finishes the directory.
+pub(crate) struct Marks(AtomicU16);
+
+impl Marks {
+    pub(crate) fn new(marks: u16) -> Self {
+        Self(marks.into())
+    }
+
+    /// Returns all marks.
+    pub(crate) fn all(&self) -> u16 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Returns `true` if the directory has one of these marks.
+    pub(crate) fn has(&self, marks: u16) -> bool {
+        self.all() & marks != 0
+    }
+
+    pub(crate) fn set(&self, marks: u16) {
+        // They are usually set already. Without a store, other workers keep their copy of the cache line.
+        if self.all() & marks != marks {
+            self.0.fetch_or(marks, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn clear(&self, marks: u16) {
+        self.0.fetch_and(!marks, Ordering::Relaxed);
+    }
 }
 
 impl<D: Dir> Node<D> {

@@ -6,13 +6,12 @@ use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use rustix::fs::FileType;
 
 use super::decide::mode::{DestAcl, Origin};
 use crate::hashing::Seeded;
-use crate::node::{Dir, Node, Side};
+use crate::node::{Dir, Marks, Node, Side};
 use crate::sys::{self, Device, DirSlot, Identity, Stat};
 
 pub(super) use crate::sys::{FileId, FileTime, Symlinks};
@@ -158,123 +157,122 @@ pub(super) struct DirFacts {
 }
 
 /// [`DirFacts`], the facts inherited from the parent, and what was found when the directory was entered, in the four bytes
-/// that a node has room for. The lower 12 bits are the mode.
-// Relaxed: the facts change before another worker gets the directory.
-pub(super) struct Mark(AtomicU32);
+/// that a node has room for.
+pub(super) struct Mark {
+    /// The mode to set in the end, with [`HAS_MODE`](Self::HAS_MODE), or zero.
+    mode: u16,
+    marks: Marks,
+}
 
 impl Mark {
-    const MODE: u32 = 0o7777;
-    const HAS_MODE: u32 = 1 << 12;
-    const UNLISTED: u32 = 1 << 13;
-    const HAS_ACCESS_TIME: u32 = 1 << 14;
-    const GETS_ATTRIBUTES: u32 = 1 << 15;
-    const BORROWED: u32 = 1 << 16;
+    const HAS_MODE: u16 = 1 << 12;
+
+    const UNLISTED: u16 = 1;
+    const HAS_ACCESS_TIME: u16 = 1 << 1;
+    const GETS_ATTRIBUTES: u16 = 1 << 2;
+    const BORROWED: u16 = 1 << 3;
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
-    const RETURNS_TO_SOURCE: u32 = 1 << 17;
-    const RETURNS_TO_DEST: u32 = 1 << 18;
-    const UNCLEAR: u32 = 1 << 19;
-    const RETURNS: u32 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
-    const BEHIND_LINK: u32 = 1 << Self::INHERITANCE;
-    const CREATED: u32 = 2 << Self::INHERITANCE;
-    const GIVES_ACL: u32 = 4 << Self::INHERITANCE;
-    const KEEPS_ENTRIES: u32 = 8 << Self::INHERITANCE;
-    /// The first of the flags that matter to the entries of the directory at another engine. No others follow.
-    const INHERITANCE: u32 = 24;
+    const RETURNS_TO_SOURCE: u16 = 1 << 4;
+    const RETURNS_TO_DEST: u16 = 1 << 5;
+    const RETURNS: u16 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
+    const UNCLEAR: u16 = 1 << 6;
+    // The upper byte matters to the entries of the directory, at another engine, too.
+    const BEHIND_LINK: u16 = 1 << 8;
+    const CREATED: u16 = 1 << 9;
+    const GIVES_ACL: u16 = 1 << 10;
+    const KEEPS_ENTRIES: u16 = 1 << 11;
 
     pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
-        let mode = facts.mode_pending.map(|mode| mode & Self::MODE);
-        let flags = [
+        let marks = [
             (facts.gets_attributes, Self::GETS_ATTRIBUTES | Self::RETURNS),
             (facts.is_behind_link, Self::BEHIND_LINK),
             (facts.has_access_time, Self::HAS_ACCESS_TIME),
             (facts.origin == Origin::Created, Self::CREATED),
             (facts.inherited_acl == DestAcl::Possible, Self::GIVES_ACL),
             (facts.keeps_entries, Self::KEEPS_ENTRIES),
-            (mode.is_some(), Self::HAS_MODE),
         ];
-        let flags = flags.iter().filter(|(is_set, _)| *is_set);
-        let flags = flags.fold(parent.map_or(0, Self::inherited), |all, (_, flag)| {
-            all | flag
+        let marks = marks.iter().filter(|(is_set, _)| *is_set);
+        let marks = marks.fold(parent.map_or(0, Self::inherited), |all, (_, mark)| {
+            all | mark
         });
-        Self((flags | mode.unwrap_or(0)).into())
+        let mode = facts.mode_pending;
+        Self {
+            mode: mode.map_or(0, |mode| mode as u16 & 0o7777 | Self::HAS_MODE),
+            marks: Marks::new(marks),
+        }
     }
 
     /// Makes the mark of a directory that belongs to another engine, which has returned `inheritance` for it.
     pub(super) fn borrowed(inheritance: u8) -> Self {
         let known = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;
-        let inherited = u32::from(inheritance) << Self::INHERITANCE & known;
-        Self((Self::BORROWED | inherited).into())
-    }
-
-    fn bits(&self) -> u32 {
-        self.0.load(Relaxed)
+        let inherited = u16::from(inheritance) << 8 & known;
+        Self {
+            mode: 0,
+            marks: Marks::new(Self::BORROWED | inherited),
+        }
     }
 
     /// Returns the part of the mark that another engine needs for the entries of the directory.
     fn inheritance(&self) -> u8 {
-        (self.bits() >> Self::INHERITANCE) as u8
+        (self.marks.all() >> 8) as u8
     }
 
-    fn inherited(parent: &CopyNode) -> u32 {
-        let mut flags = parent.state.bits() & (Self::RETURNS | Self::BEHIND_LINK);
+    fn inherited(parent: &CopyNode) -> u16 {
+        let mut marks = parent.state.marks.all() & (Self::RETURNS | Self::BEHIND_LINK);
         if parent.is_shared() {
-            flags |= Self::RETURNS;
+            marks |= Self::RETURNS;
         }
         if parent.state.mode().is_some() {
-            flags |= Self::RETURNS_TO_DEST;
+            marks |= Self::RETURNS_TO_DEST;
         }
-        flags
-    }
-
-    fn has(&self, flag: u32) -> bool {
-        self.bits() & flag != 0
+        marks
     }
 
     /// Notes that the entries of another directory were copied to the dest before.
     pub(super) fn note_merged(&self) {
-        self.0.fetch_and(!Self::CREATED, Relaxed);
+        self.marks.clear(Self::CREATED);
     }
 
     /// Notes that the source is not listed.
     pub(super) fn note_unlisted(&self) {
-        self.0.fetch_or(Self::UNLISTED, Relaxed);
+        self.marks.set(Self::UNLISTED);
     }
 
     pub(super) fn is_unlisted(&self) -> bool {
-        self.has(Self::UNLISTED)
+        self.marks.has(Self::UNLISTED)
     }
 
     /// Notes that a mirror could not compare the names in the directory, which was reported.
     pub(super) fn note_unclear(&self) {
-        self.0.fetch_or(Self::UNCLEAR, Relaxed);
+        self.marks.set(Self::UNCLEAR);
     }
 
     pub(super) fn is_unclear(&self) -> bool {
-        self.has(Self::UNCLEAR)
+        self.marks.has(Self::UNCLEAR)
     }
 
     pub(super) fn gets_attributes(&self) -> bool {
-        self.has(Self::GETS_ATTRIBUTES)
+        self.marks.has(Self::GETS_ATTRIBUTES)
     }
 
     pub(super) fn has_access_time(&self) -> bool {
-        self.has(Self::HAS_ACCESS_TIME)
+        self.marks.has(Self::HAS_ACCESS_TIME)
     }
 
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(&self) -> bool {
-        self.has(Self::BEHIND_LINK)
+        self.marks.has(Self::BEHIND_LINK)
     }
 
     /// Returns `true` if the directory belongs to another engine.
     pub(super) fn is_borrowed(&self) -> bool {
-        self.has(Self::BORROWED)
+        self.marks.has(Self::BORROWED)
     }
 
     /// Returns whether this run created the dest.
     pub(super) fn origin(&self) -> Origin {
-        if self.has(Self::CREATED) {
+        if self.marks.has(Self::CREATED) {
             Origin::Created
         } else {
             Origin::Existing
@@ -283,7 +281,7 @@ impl Mark {
 
     /// Returns whether entries created in the dest may inherit an ACL from it.
     pub(super) fn inherited_acl(&self) -> DestAcl {
-        if self.has(Self::GIVES_ACL) {
+        if self.marks.has(Self::GIVES_ACL) {
             DestAcl::Possible
         } else {
             DestAcl::Absent
@@ -292,13 +290,12 @@ impl Mark {
 
     /// Returns `true` if no other user may rename entries of the dest, unless it is the owner.
     pub(super) fn keeps_entries(&self) -> bool {
-        self.has(Self::KEEPS_ENTRIES)
+        self.marks.has(Self::KEEPS_ENTRIES)
     }
 
     /// Returns the mode to set in the end.
     pub(super) fn mode(&self) -> Option<u32> {
-        let bits = self.bits();
-        (bits & Self::HAS_MODE != 0).then_some(bits & Self::MODE)
+        (self.mode != 0).then_some(u32::from(self.mode & 0o7777))
     }
 
     /// Returns `true` if an ancestor's directory will be needed again.
@@ -307,7 +304,7 @@ impl Mark {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,
         };
-        self.has(flag)
+        self.marks.has(flag)
     }
 }
 

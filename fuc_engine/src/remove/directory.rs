@@ -249,7 +249,7 @@ pub(super) fn remove_unlisted(
     unread: Errno,
 ) -> Result<(), Errno> {
     let state = &node.state;
-    if state.has(SHRUNK | STAYS | BORROWED)
+    if state.marks.has(SHRUNK | STAYS | BORROWED)
         || context.asks
         || context.remover.leaves_names()
         || context.stays(&node.place)
@@ -257,7 +257,7 @@ pub(super) fn remove_unlisted(
         return Err(unread);
     }
     match context.at(Name::of(&node.place), sys::remove_directory) {
-        Ok(()) => state.mark(GONE),
+        Ok(()) => state.marks.set(GONE),
         // The removal is tried again when the directory is finished, and may wait then.
         Err(errno) if needs_room(errno) => {}
         Err(errno) => return Err(reason_to_stay(unread, errno)),
@@ -289,7 +289,7 @@ pub(super) fn remove_emptied(
     descriptors.close(node, Side::Source);
     match dir {
         Ok(dir) => remove_unless_kept(context, node, dir.as_fd()),
-        Err(_) if node.state.has(STAYS) => Ok(false),
+        Err(_) if node.state.marks.has(STAYS) => Ok(false),
         Err(errno) => Err(errno),
     }
 }
@@ -299,14 +299,14 @@ fn remove_unless_kept(
     node: &RemoveNode,
     dir: BorrowedFd<'_>,
 ) -> Result<bool, Errno> {
-    if node.state.has(STAYS) {
+    if node.state.marks.has(STAYS) {
         return Ok(false);
     }
     if context.asks && !asking::ask_about_emptied(context, node, dir) {
         return Ok(false);
     }
     let remover = &context.remover;
-    if !node.state.has(GONE)
+    if !node.state.marks.has(GONE)
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
         context.unlock_and_retry(Name::of(&node.place), errno, |dir, name| {

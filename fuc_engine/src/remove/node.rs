@@ -2,9 +2,8 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::node::{Dir, Node, Place, Side};
+use crate::node::{Dir, Marks, Node, Place, Side};
 use crate::sys::DirSlot;
 
 pub(super) struct RemoveDir(DirSlot);
@@ -40,54 +39,35 @@ pub(super) struct State {
     /// The number of earlier listings.
     pub(super) pass: u8,
     pub(super) consent: Consent,
-    marks: AtomicU8,
+    pub(super) marks: Marks,
 }
 
 /// Something under the directory stays, so that the directory stays too. For entries that the filter leaves alone,
 /// there is [`LEFT_ALONE`].
-pub(super) const KEPT: u8 = 1;
+pub(super) const KEPT: u16 = 1;
 /// The user declined to remove an entry, so that ENOTEMPTY is expected.
-pub(super) const DECLINED: u8 = 2;
+pub(super) const DECLINED: u16 = 2;
 /// The filter leaves alone something under the directory, so that the directory stays too.
-pub(super) const LEFT_ALONE: u8 = 4;
+pub(super) const LEFT_ALONE: u16 = 4;
 /// The directory belongs to another engine.
-pub(super) const BORROWED: u8 = 8;
+pub(super) const BORROWED: u16 = 8;
 /// The directory itself was removed before it was finished.
-pub(super) const GONE: u8 = 16;
+pub(super) const GONE: u16 = 16;
 /// An entry of the directory was removed, or one of a subdirectory that stays.
-pub(super) const SHRUNK: u8 = 32;
+pub(super) const SHRUNK: u16 = 32;
 /// The reasons why the directory and those above it stay.
-pub(super) const STAYS: u8 = KEPT | LEFT_ALONE;
+pub(super) const STAYS: u16 = KEPT | LEFT_ALONE;
 /// Something under the directory stays for another reason than the filter: it could not be removed, the user declined,
 /// or the run was cancelled.
-pub(super) const INCOMPLETE: u8 = KEPT | DECLINED;
+pub(super) const INCOMPLETE: u16 = KEPT | DECLINED;
 
-// The marks are Relaxed: the decrement in `node::climb` publishes them to the worker that finishes the directory.
 impl State {
-    pub(super) fn new(pass: u8, consent: Consent, marks: u8) -> Self {
-        let marks = AtomicU8::new(marks);
+    pub(super) fn new(pass: u8, consent: Consent, marks: u16) -> Self {
         Self {
             pass,
             consent,
-            marks,
+            marks: Marks::new(marks),
         }
-    }
-
-    /// Returns `true` if the directory has one of these marks.
-    pub(super) fn has(&self, marks: u8) -> bool {
-        self.marks.load(Ordering::Relaxed) & marks != 0
-    }
-
-    pub(super) fn mark(&self, marks: u8) {
-        // The marks are usually set already. Without a store, other workers keep their copy of the cache line.
-        if self.marks.load(Ordering::Relaxed) & marks != marks {
-            self.marks.fetch_or(marks, Ordering::Relaxed);
-        }
-    }
-
-    /// Records that a subdirectory stays, for the same reasons.
-    pub(super) fn keep_as(&self, subdirectory: &Self) {
-        self.mark(subdirectory.marks.load(Ordering::Relaxed) & (STAYS | SHRUNK));
     }
 }
 
@@ -120,9 +100,9 @@ impl<'a> Name<'a> {
     }
 
     /// Marks the directory that the name is in.
-    pub(super) fn mark(self, marks: u8) {
+    pub(super) fn mark(self, marks: u16) {
         if let Some(node) = self.parent {
-            node.state.mark(marks);
+            node.state.marks.set(marks);
         }
     }
 }

@@ -96,7 +96,7 @@ impl Remover {
         name: &CStr,
         state: &State,
     ) -> Result<(), Errno> {
-        self.remove_if_empty(dir, name, || !state.has(DECLINED))
+        self.remove_if_empty(dir, name, || !state.marks.has(DECLINED))
     }
 
     /// Removes a directory. A dry run asks `is_empty`, and a real one the kernel.

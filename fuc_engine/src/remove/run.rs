@@ -130,11 +130,11 @@ impl<'a> Removal<'a> {
     fn may_have_more(&self, node: &RemoveNode) -> bool {
         let (context, state) = (&self.context, &node.state);
         // Another listing would meet the same names again.
-        if context.remover.leaves_names() || !state.has(SHRUNK) || state.has(INCOMPLETE)
+        if context.remover.leaves_names() || !state.marks.has(SHRUNK) || state.marks.has(INCOMPLETE)
         {
             return false;
         }
-        if !state.has(LEFT_ALONE) {
+        if !state.marks.has(LEFT_ALONE) {
             return true;
         }
         let may_skip = || {
@@ -429,10 +429,10 @@ impl Visitor for Removal<'_> {
     }
 
     fn note_finished(&self, node: &RemoveNode, finished: Finished) {
-        let kept = u8::from(finished.kept) * KEPT;
-        let left_alone = u8::from(finished.left_alone) * LEFT_ALONE;
-        let shrunk = u8::from(finished.changed) * SHRUNK;
-        node.state.mark(kept | left_alone | shrunk);
+        let kept = u16::from(finished.kept) * KEPT;
+        let left_alone = u16::from(finished.left_alone) * LEFT_ALONE;
+        let shrunk = u16::from(finished.changed) * SHRUNK;
+        node.state.marks.set(kept | left_alone | shrunk);
     }
 
     fn may_list(&self, node: &RemoveNode, errno: Errno) -> bool {
@@ -444,39 +444,39 @@ impl Visitor for Removal<'_> {
             return;
         };
         if !self.context.is_ignorable(Name::of(&node.place), errno) {
-            node.state.mark(KEPT);
+            node.state.marks.set(KEPT);
         }
         self.context.fail_and_keep(Name::of(&node.place), errno);
     }
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
-        if state.has(BORROWED) {
+        if state.marks.has(BORROWED) {
             let finished = Finished {
-                kept: state.has(INCOMPLETE),
-                left_alone: state.has(LEFT_ALONE),
-                changed: state.has(SHRUNK),
+                kept: state.marks.has(INCOMPLETE),
+                left_alone: state.marks.has(LEFT_ALONE),
+                changed: state.marks.has(SHRUNK),
             };
             return walk::give_back(self, node, finished);
         }
         let is_operand = node.place.parent.is_none();
-        if self.context.stays(&node.place) || is_operand && state.has(STAYS) {
+        if self.context.stays(&node.place) || is_operand && state.marks.has(STAYS) {
             return self.finish_staying(node, worker);
         }
         match directory::remove_emptied(&self.context, node) {
             Ok(true) => Self::count(Counted::Directory, worker),
             Ok(false) => {
                 if let Some(parent) = &node.place.parent
-                    && state.has(STAYS)
+                    && state.marks.has(STAYS)
                 {
-                    parent.state.keep_as(state);
+                    parent.state.marks.set(state.marks.all() & (STAYS | SHRUNK));
                 }
             }
             // Another process adds entries, or the filesystem skips some while others
             // are removed.
             Err(Errno::NOTEMPTY | Errno::EXIST)
-                if state.has(SHRUNK)
-                    && !state.has(DECLINED)
+                if state.marks.has(SHRUNK)
+                    && !state.marks.has(DECLINED)
                     && state.pass < MOST_PASSES =>
             {
                 worker.push(list_again(node), When::Next);

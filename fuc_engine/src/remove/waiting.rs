@@ -108,7 +108,7 @@ impl WaitingList {
 #[cold]
 pub(super) fn may_pass(context: &RemoveContext<'_>, node: &RemoveNode, errno: Errno) -> bool {
     let state = &node.state;
-    let was_emptied = (state.pass > 0 || state.has(SHRUNK)) && !state.has(DECLINED);
+    let was_emptied = (state.pass > 0 || state.marks.has(SHRUNK)) && !state.marks.has(DECLINED);
     let is_seen_later = || -> Result<bool, Errno> {
         let dir = context.open_path(Name::of(&node.place))?;
         Ok(Storage::of(dir.as_fd()) != Storage::Native && !guards::is_mount_point(dir.as_fd())?)
