@@ -36,7 +36,7 @@ use super::options::{CopyOp, Dereference, Dest};
 use super::parents::{self, MadeParents};
 use super::policy::Policy;
 use super::writers::Writers;
-use crate::descriptors::{self, Descriptors};
+use crate::descriptors::Descriptors;
 use crate::distribute::Role;
 use crate::error::{Error, Operation, Refusal};
 use crate::failures::Failures;
@@ -45,7 +45,7 @@ use crate::paths;
 use crate::report::Report;
 use crate::setup::Execution;
 use crate::sync::lock;
-use crate::sys::{self, Identity, PrivateTables};
+use crate::sys::{self, Identity};
 use crate::walk::{self, Settings, Stealing, Walker};
 
 mod durable;
@@ -141,17 +141,6 @@ impl<'a> CopyRun<'a> {
             unverified: Unverified::default(),
             stealing,
         }
-    }
-
-    /// Returns the permit if private tables do no harm.
-    ///
-    /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
-    /// Several engines may copy parts of one file. A thread would close its copy of the dest, which can take an error
-    /// away from the thread that completes the file.
-    fn private_tables(&self) -> Option<PrivateTables> {
-        let is_harmless =
-            self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
-        self.ctx.policy.options.tables.filter(|_| is_harmless)
     }
 
     fn assists(&self) -> bool {

@@ -47,7 +47,8 @@ use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
 use crate::sys::{
-    self, Fd, InheritedTable, Listed, Listing, Pinned, SecondWorker, SharedFd, TableUse,
+    self, Fd, InheritedTable, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd,
+    TableUse,
 };
 
 use exchange::Names;
@@ -141,9 +142,9 @@ pub(crate) trait Visitor: Sync + Sized {
         Given::NotReached
     }
 
-    /// See [`Job::begin_thread`].
-    fn begin_thread(&self, table: InheritedTable) -> TableUse {
-        table.keep()
+    /// Returns the permission for private descriptor tables, and the descriptors that all threads use.
+    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
+        None
     }
 
     /// Returns the means to reopen an evicted directory.
@@ -539,7 +540,10 @@ impl<V: Visitor> Job for V {
     }
 
     fn begin_thread(&self, table: InheritedTable) -> TableUse {
-        Visitor::begin_thread(self, table)
+        match self.private_tables() {
+            Some((permit, kept)) => table.replace(permit, &kept),
+            None => table.keep(),
+        }
     }
 
     fn note_slow_task(&self, scratch: &mut Scratch<V>) {

@@ -19,14 +19,14 @@ use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::copy::operand::{DestParent, open_parent};
-use crate::descriptors::{Descriptors, Roots};
+use crate::descriptors::{self, Descriptors, Roots};
 use crate::distribute::{Finished, Given, Load, Stolen};
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, CWD, Fd, Identity, InheritedTable, Listing, TableUse};
+use crate::sys::{self, CWD, Fd, Identity, Listing, PrivateTables};
 use crate::walk::{
     self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
@@ -228,11 +228,14 @@ impl Visitor for CopyRun<'_> {
         large::copy_stolen(parent, stolen, worker)
     }
 
-    fn begin_thread(&self, table: InheritedTable) -> TableUse {
-        match self.private_tables() {
-            Some(permit) => table.replace(permit, &self.ctx.kept_descriptors()),
-            None => table.keep(),
-        }
+    /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
+    /// Several engines may copy parts of one file. A thread would close its copy of the dest, which can take an error
+    /// away from the thread that completes the file.
+    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
+        let is_harmless =
+            self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
+        let permit = self.ctx.policy.options.tables.filter(|_| is_harmless)?;
+        Some((permit, self.ctx.kept_descriptors()))
     }
 
     fn roots(&self) -> &dyn Roots {
