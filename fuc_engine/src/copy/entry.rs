@@ -203,7 +203,12 @@ impl Entry<'_> {
 
     /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
     pub(super) fn may_write_dest(&self) -> bool {
-        sys::may_write(self.dest_dir, self.dest_name, Symlinks::Follow) == Ok(true)
+        let symlinks = Symlinks::Follow;
+        sys::check_writing(At {
+            symlinks,
+            ..self.dest_at()
+        })
+        .is_ok()
     }
 
     /// Returns `true` if the source is a directory on another filesystem than its parent. The look mounts nothing.

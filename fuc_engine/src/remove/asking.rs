@@ -18,7 +18,7 @@ use super::node::{Consent, DECLINED, KEPT, Name, RemoveNode};
 use super::options::Ask;
 use super::prompt::{self, Inquiry, Prompt, Protection, Step};
 use crate::observer::Kind;
-use crate::sys::{self, Symlinks};
+use crate::sys::{self, At, Symlinks};
 
 /// The consequence for the parent directory if a name must stay.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,16 +39,15 @@ pub(super) fn needs_stat(context: &RemoveContext<'_>) -> bool {
     }
 }
 
-/// Asks about an entry that is not a directory.
-pub(super) fn ask_about_entry(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> bool {
+/// Asks about a name that is not a directory.
+pub(super) fn ask_about(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+    if_left: IfLeft,
+) -> bool {
     let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
-    ask_and_apply(context, name, prompt, IfLeft::TryParent)
-}
-
-/// Asks about an operand that is not a directory, or about a name that was one until another process replaced it.
-pub(super) fn ask_about(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> bool {
-    let prompt = context.at(name, |dir, name| prompt_to_remove(context, dir, name, kind));
-    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
+    ask_and_apply(context, name, prompt, if_left)
 }
 
 /// Asks about an operand that is a directory and must be empty.
@@ -168,10 +167,16 @@ fn protection_of(
     if kind == FileType::Symlink || context.is_superuser {
         return Ok(Protection::Writable);
     }
-    Ok(match sys::may_write(dir, name, Symlinks::NoFollow)? {
-        true => Protection::Writable,
-        false => Protection::WriteProtected,
-    })
+    let symlinks = Symlinks::NoFollow;
+    match sys::check_writing(At {
+        dir,
+        name,
+        symlinks,
+    }) {
+        Ok(()) => Ok(Protection::Writable),
+        Err(Errno::ACCESS) => Ok(Protection::WriteProtected),
+        Err(errno) => Err(errno),
+    }
 }
 
 fn protection_of_directory(

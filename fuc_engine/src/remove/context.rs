@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::node::{KEPT, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK};
+use super::node::{KEPT, Name, RemoveDir, RemoveNode, SHRUNK};
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
@@ -85,9 +85,9 @@ impl<'a> RemoveContext<'a> {
         paths::path_of(&self.operands[operand as usize])
     }
 
-    /// Returns `true` if the directory at `place` is an operand of which only the entries are removed.
-    pub(super) fn stays(&self, place: &RemovePlace) -> bool {
-        self.options.keeps_operands && place.parent.is_none()
+    /// Returns `true` if a directory is an operand of which only the entries are removed.
+    pub(super) fn stays(&self, name: Name<'_>) -> bool {
+        self.options.keeps_operands && name.parent.is_none()
     }
 
     /// Runs `call` on the directory that `name` is in, and on its name there.

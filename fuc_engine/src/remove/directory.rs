@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
 use super::guards;
-use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, RemovePlace, SHRUNK, STAYS};
+use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, SHRUNK, STAYS};
 use super::prompt::Prompt;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -35,15 +35,14 @@ pub(super) enum Entered {
 #[derive(Clone, Copy)]
 pub(super) struct Entering<'a> {
     pub(super) context: &'a RemoveContext<'a>,
-    pub(super) place: &'a RemovePlace,
+    pub(super) name: Name<'a>,
     pub(super) purpose: Purpose,
 }
 
 impl Entering<'_> {
     /// Opens the directory and decides whether it is entered.
     pub(super) fn enter(self) -> Entered {
-        let Self { context, place, .. } = self;
-        let name = Name::of(place);
+        let Self { context, name, .. } = self;
         if context.options.one_file_system && self.is_skipped_unopened() {
             return skip_other_filesystem(context, name);
         }
@@ -56,11 +55,10 @@ impl Entering<'_> {
     /// Returns `true` if the directory is on another filesystem, and no question about it depends on what is in it. To
     /// open a mount point could mount something, or wait for a dead server.
     fn is_skipped_unopened(self) -> bool {
-        let Self { context, place, .. } = self;
-        let name = Name::of(place);
-        let is_elsewhere = |mount| guards::is_other_mount(context, place.operand, mount);
+        let Self { context, name, .. } = self;
+        let is_elsewhere = |mount| guards::is_other_mount(context, name.operand, mount);
         let prompt = || asking::prompt_to_try_unread(context, name, Errno::ACCESS);
-        place.parent.is_some()
+        name.parent.is_some()
             && context.at(name, Mount::of).is_ok_and(is_elsewhere)
             && prompt() == Ok(Prompt::Proceed)
     }
@@ -68,8 +66,8 @@ impl Entering<'_> {
     /// Deals with a directory that could not be opened.
     #[cold]
     fn enter_unopened(self, errno: Errno) -> Entered {
-        let Self { context, place, .. } = self;
-        let (name, stays) = (Name::of(place), context.stays(place));
+        let Self { context, name, .. } = self;
+        let stays = context.stays(name);
         if !stays && self.purpose != Purpose::ProcessEntries {
             return self.remove_unopened(errno);
         }
@@ -94,11 +92,10 @@ impl Entering<'_> {
     fn decide(self, dir: BorrowedFd<'_>) -> Result<Consent, Entered> {
         let Self {
             context,
-            place,
+            name,
             purpose,
         } = self;
-        let name = Name::of(place);
-        if place.parent.is_none()
+        if name.parent.is_none()
             && let Err(obstacle) = guards::check_operand(context, dir)
         {
             obstacle.report(context, name);
@@ -107,7 +104,7 @@ impl Entering<'_> {
         let consent = match (context.asks, purpose) {
             (false, _) => Consent::ToRemove,
             // The caller has named this directory to empty it.
-            (true, Purpose::Process { pass: 0 }) if context.stays(place) => Consent::ToEnter,
+            (true, Purpose::Process { pass: 0 }) if context.stays(name) => Consent::ToEnter,
             (true, Purpose::Process { pass: 0 }) => {
                 asking::ask_to_enter(context, name, dir).ok_or(Entered::Left)?
             }
@@ -117,7 +114,7 @@ impl Entering<'_> {
         if !context.options.one_file_system {
             return Ok(consent);
         }
-        let is_elsewhere = guards::is_on_other_filesystem(context, place.operand, dir);
+        let is_elsewhere = guards::is_on_other_filesystem(context, name.operand, dir);
         Err(match is_elsewhere {
             Ok(false) => return Ok(consent),
             // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
@@ -133,9 +130,8 @@ impl Entering<'_> {
 
     /// Tries the removal of a directory that could not be opened because of `errno`, unless it was replaced.
     fn remove_unopened(self, errno: Errno) -> Entered {
-        let Self { context, place, .. } = self;
-        let name = Name::of(place);
-        if place.parent.is_none()
+        let Self { context, name, .. } = self;
+        if name.parent.is_none()
             && let Err(obstacle) = guards::check_unopened(context, name)
         {
             obstacle.report(context, name);
@@ -154,13 +150,12 @@ impl Entering<'_> {
 
     /// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
     fn remove_unread(self, unread: Errno) -> Entered {
-        let Self { context, place, .. } = self;
-        let name = Name::of(place);
+        let Self { context, name, .. } = self;
         let prompt = asking::prompt_to_try_unread(context, name, unread);
         if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
         {
             let mount = context.at(name, Mount::of);
-            match mount.map(|mount| guards::is_other_mount(context, place.operand, mount)) {
+            match mount.map(|mount| guards::is_other_mount(context, name.operand, mount)) {
                 Ok(false) => {}
                 Ok(true) => return skip_other_filesystem(context, name),
                 Err(errno) => return report_left(context, name, errno),
@@ -252,7 +247,7 @@ pub(super) fn remove_unlisted(
     if state.marks.has(SHRUNK | STAYS | BORROWED)
         || context.asks
         || context.remover.leaves_names()
-        || context.stays(&node.place)
+        || context.stays(Name::of(&node.place))
     {
         return Err(unread);
     }
@@ -267,7 +262,7 @@ pub(super) fn remove_unlisted(
 
 /// Removes a name that was a directory until another process replaced it.
 pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && !asking::ask_about(context, name, FileType::Unknown) {
+    if context.asks && !asking::ask_about(context, name, FileType::Unknown, IfLeft::KeepAncestors) {
         return Entered::Left;
     }
     remove(context, name, FileType::Unknown)
@@ -328,7 +323,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
         }
         Ok(stat) if context.asks => {
             let kind = sys::file_type(stat);
-            if !asking::ask_about(context, name, kind) {
+            if !asking::ask_about(context, name, kind, IfLeft::KeepAncestors) {
                 return Some(Entered::Left);
             }
         }

@@ -10,8 +10,10 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
+use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
 use super::directory::{self, Entered, Entering, begin_operand};
+use super::guards;
 use super::node::{
     BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
     RemovePlace, SHRUNK, STAYS, State,
@@ -19,7 +21,6 @@ use super::node::{
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::waiting::{self, Waiting, WaitingList};
-use super::{asking, guards};
 use crate::descriptors::{Descriptors, Roots};
 use crate::distribute::{Finished, Stolen};
 use crate::node::{Node, Side};
@@ -228,7 +229,8 @@ impl<'a> Removal<'a> {
             if kind == FileType::Unknown && stat().is_ok_and(|stat| sys::is_directory(&stat)) {
                 return self.found_directory(node, dir, name, worker);
             }
-            if !asking::ask_about_entry(context, Name::entry(node, name), kind) {
+            let name = Name::entry(node, name);
+            if !asking::ask_about(context, name, kind, IfLeft::TryParent) {
                 return Visit::Done;
             }
         }
@@ -397,7 +399,7 @@ impl Visitor for Removal<'_> {
     ) -> Option<RemoveNode> {
         let entering = Entering {
             context: &self.context,
-            place: &place,
+            name: Name::of(&place),
             purpose,
         };
         let entered = entering.enter();
@@ -460,7 +462,7 @@ impl Visitor for Removal<'_> {
             return walk::give_back(self, node, finished);
         }
         let is_operand = node.place.parent.is_none();
-        if self.context.stays(&node.place) || is_operand && state.marks.has(STAYS) {
+        if self.context.stays(Name::of(&node.place)) || is_operand && state.marks.has(STAYS) {
             return self.finish_staying(node, worker);
         }
         match directory::remove_emptied(&self.context, node) {

@@ -167,27 +167,6 @@ pub(crate) fn read_link(dir: BorrowedFd<'_>, name: &CStr) -> Result<CString, Err
     retry_on_intr(|| fs::readlinkat(dir, name, Vec::new()))
 }
 
-/// Returns `true` if this process may write to `name`, as the kernel decides by mode, ACLs and mount options.
-///
-/// Fails if the kernel cannot say. It asks about the effective user. Before Linux 5.8, and in a sandbox
-/// that refuses the newer call, it asks about the real user and follows symlinks.
-pub(crate) fn may_write(
-    dir: BorrowedFd<'_>,
-    name: &CStr,
-    symlinks: Symlinks,
-) -> Result<bool, Errno> {
-    let at = At {
-        dir,
-        name,
-        symlinks,
-    };
-    match check_access(at, Access::WRITE_OK) {
-        Ok(()) => Ok(true),
-        Err(Errno::ACCESS) => Ok(false),
-        Err(errno) => Err(errno),
-    }
-}
-
 /// Returns `true` if names can be created in a directory, but not renamed or removed. `path` leads from `dir` to it.
 pub(crate) fn is_append_only(dir: BorrowedFd<'_>, path: &CStr) -> bool {
     let seen = retry_on_intr(|| fs::statx(dir, path, AtFlags::empty(), StatxFlags::empty()));
@@ -205,7 +184,8 @@ pub(crate) fn check_adding(dir: BorrowedFd<'_>, path: &CStr) -> Result<(), Errno
     check_access(directory, Access::WRITE_OK | Access::EXEC_OK)
 }
 
-/// Fails with the kernel's error if this process may not write to the file at `at`, which must exist.
+/// Fails with the kernel's error if this process may not write to the file at `at`, which must exist: with `EACCES` because
+/// of its mode or an ACL.
 pub(crate) fn check_writing(at: At<'_>) -> Result<(), Errno> {
     check_access(at, Access::WRITE_OK)
 }
@@ -216,6 +196,9 @@ pub(crate) fn check_reading(at: At<'_>) -> Result<(), Errno> {
 }
 
 /// Fails with the kernel's error if this process may not access the file at `at` in this way.
+///
+/// The kernel is asked about the effective user. Before Linux 5.8, and in a sandbox that refuses the newer call, it is asked
+/// about the real user and follows symlinks.
 fn check_access(at: At<'_>, wanted: Access) -> Result<(), Errno> {
     check_access_by(at.symlinks, |flags| {
         accessat(at.dir, at.name, wanted, flags)
