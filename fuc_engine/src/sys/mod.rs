@@ -42,21 +42,43 @@ mod stat;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
-pub(crate) use acl::*;
+pub(crate) use acl::{ACCESS_ACL, DEFAULT_ACL, is_nfs4_acl_of_mode, mode_without_acl, plain_acl};
 pub(crate) use calls::{At, Symlinks};
-pub(crate) use data::*;
+pub(crate) use data::{
+    WriteBack, check_content, clear_nonblock, clone_file, drop_cache, punch_hole, read, read_ahead,
+    read_at, seek, set_size, sync_directory, sync_file, sync_filesystem, try_copy_range, write_all,
+    write_all_at, write_back,
+};
 #[cfg(feature = "private-tables")]
 pub use fd::PrivateTables;
 #[cfg(not(feature = "private-tables"))]
 pub(crate) use fd::PrivateTables;
 pub(crate) use fd::{Borrowed, Fd, InheritedTable, SharedFd, TableUse, close_orphans, end_run};
-pub(crate) use filesystem::*;
+pub(crate) use filesystem::{
+    Filesystem, SecondWorker, Storage, free_bytes, keeps_identities, longest_name,
+};
 pub(crate) use groups::AllocationGroups;
 pub(crate) use inode::{Inode, PathOnly, matches_pattern, read_xattr_conf};
 pub(crate) use listing::{Entries, Listed, Listing, is_empty_directory};
-pub(crate) use names::*;
-pub(crate) use open::*;
-pub(crate) use process::*;
+pub(crate) use names::{
+    DirName, create_directory, create_hard_link, create_hard_link_to, create_node, create_symlink,
+    remove_directory, rename, rename_to_new, unlink,
+};
+pub(crate) use open::{
+    AtimeEffect, Blocking, Uncached, close_checked, create_file, create_in_memory,
+    create_through_link, create_unnamed, duplicate, is_of_another, open_directory,
+    open_directory_noatime, open_emptied, open_existing, open_path, open_path_directory,
+    open_source, open_uncached,
+};
+pub(crate) use process::{
+    Usage, address_space_limit, descriptor_limit, effective_user, enlarge_descriptor_table,
+    is_since_boot, may_change_files_of_others, memory_limit, random, random_at_start, umask, usage,
+};
 pub(crate) use processor::StarterProcessor;
 pub(crate) use slot::{DirSlot, Pinned};
-pub(crate) use stat::*;
+pub(crate) use stat::{
+    DirStat, FileId, FileTime, Identity, Mount, changed, check_adding, check_reading,
+    check_writing, device_of, file_type, is_append_only, is_directory, is_regular,
+    is_same_directory, links, modified, read_link, stat, stat_directory, stat_directory_and_access,
+    stat_open, times,
+};
