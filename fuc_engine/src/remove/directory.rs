@@ -27,7 +27,7 @@ pub(super) enum Entered {
     Left,
     /// The name, of this type, could not be removed because the filesystem is full.
     NoRoom(FileType, Errno),
-    /// Another process has replaced the directory by a file of another type. See [`remove_replaced`].
+    /// Another process has replaced the directory by a file of another type. The filter may decide about that, too.
     Replaced,
 }
 
@@ -260,14 +260,6 @@ pub(super) fn remove_unlisted(
     Ok(())
 }
 
-/// Removes a name that was a directory until another process replaced it.
-pub(super) fn remove_replaced(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && !asking::ask_about(context, name, FileType::Unknown, IfLeft::KeepAncestors) {
-        return Entered::Left;
-    }
-    remove(context, name, FileType::Unknown)
-}
-
 /// Removes the directory of `node`, under which nothing is left to do. Returns `false` if it is kept or the user declines.
 pub(super) fn remove_emptied(
     context: &RemoveContext<'_>,
@@ -352,7 +344,9 @@ fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entere
     };
     if !options.recursive {
         return match options.empty_directories && !options.keeps_operands {
-            true => Some(remove_empty(context, name)),
+            // The kernel refuses all that are not empty, so nothing else is checked before.
+            true if context.asks && !asking::ask_about_empty(context, name) => Some(Entered::Left),
+            true => Some(remove(context, name, FileType::Directory)),
             false => refused(Refusal::NotRecursive),
         };
     }
@@ -361,13 +355,4 @@ fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entere
         return refused(Refusal::DotOrDotDot);
     }
     None
-}
-
-/// Removes an operand that is a directory, if it is empty. The kernel refuses all others, so nothing is
-/// checked before.
-fn remove_empty(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
-    if context.asks && !asking::ask_about_empty(context, name) {
-        return Entered::Left;
-    }
-    remove(context, name, FileType::Directory)
 }

@@ -319,7 +319,11 @@ impl<'a> Removal<'a> {
                 Err(errno) => return directory::report_left(&self.context, name, errno),
             }
         }
-        directory::remove_replaced(&self.context, name)
+        let (context, kind) = (&self.context, FileType::Unknown);
+        if context.asks && !asking::ask_about(context, name, kind, IfLeft::KeepAncestors) {
+            return Entered::Left;
+        }
+        directory::remove(context, name, kind)
     }
 
     /// Removes an entry that is listed neither as a directory nor as a regular file.

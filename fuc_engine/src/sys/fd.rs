@@ -285,7 +285,18 @@ impl TableId {
             Self::OF_PROCESS => Some(getpid()),
             _ => Pid::from_raw(self.state().thread.load(Relaxed)),
         };
-        copy_from(thread.ok_or(Errno::SRCH)?, fd)
+        let thread = thread.ok_or(Errno::SRCH)?;
+        OWNERS.with_borrow_mut(|owners| {
+            let known = owners.iter().position(|(owner, _)| *owner == thread);
+            let index = match known {
+                Some(index) => index,
+                None => {
+                    owners.push((thread, pidfd_open(thread, THREAD)?));
+                    owners.len() - 1
+                }
+            };
+            pidfd_getfd(&owners[index].1, fd, PidfdGetfdFlags::empty())
+        })
     }
 
     /// Closes a descriptor of the table, or leaves it to a user of the table. The caller gives up a reference.
@@ -345,22 +356,6 @@ impl TableId {
             calls::close_from(FIRST);
         }
     }
-}
-
-/// Copies a descriptor from the table of `thread` into that of the calling thread.
-fn copy_from(thread: Pid, fd: RawFd) -> Result<OwnedFd, Errno> {
-    OWNERS.with_borrow_mut(|owners| {
-        let known = owners.iter().position(|(owner, _)| *owner == thread);
-        let index = match known {
-            Some(index) => index,
-            None => {
-                let pidfd = pidfd_open(thread, THREAD)?;
-                owners.push((thread, pidfd));
-                owners.len() - 1
-            }
-        };
-        pidfd_getfd(&owners[index].1, fd, PidfdGetfdFlags::empty())
-    })
 }
 
 /// Returns `true` if the kernel lets one thread copy descriptors of another.
