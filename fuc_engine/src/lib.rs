@@ -301,10 +301,9 @@
 // | `descriptors` | the budget of open directories: which are closed, and how they are opened again |
 // | `sys/` | the system calls, one function each |
 // | `sync` | the atomics and locks that a model checker can replace |
-// | `operand` | the paths that a caller names, and which of them may be worked on together |
+// | `paths` | the paths that a caller names, and which of them may be worked on together |
 // | `hashing` | hash tables that need no system call for their seed |
-// | `report` | the totals of a run, and its connection to the observer |
-// | `failures` | reports failures and warnings in the order of the operands |
+// | `report` | the totals of a run, and its connection to the observer; failures in the order of the operands |
 // | `observer` | the public trait `Observer`, with events, questions, counters and the summary |
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
 // | `setup` | what removals and copies have in common, besides their options: `Execution`, `Cancel`, `Throttle` |
@@ -330,7 +329,6 @@ cfg_if! {
         #[expect(dead_code, unreachable_pub, reason = "no engine sends messages without the feature")]
         mod distribute;
         mod error;
-        mod failures;
         mod filter;
         mod hashing;
         mod node;

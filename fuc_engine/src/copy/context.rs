@@ -22,11 +22,10 @@ use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
-use crate::failures::{Diagnostic, Failures};
 use crate::hashing::{HashMap, HashSet};
 use crate::node::{Dir, Place, Side};
 use crate::paths;
-use crate::report::Report;
+use crate::report::{Diagnostic, Failures, Report};
 use crate::sys::{self, Fd, Storage};
 use crate::walk::Settings;
 

@@ -13,11 +13,10 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation, Refusal};
-use crate::failures::{Diagnostic, Failures};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
-use crate::report::Report;
+use crate::report::{Diagnostic, Failures, Report};
 use crate::sys::{self, Fd, Identity, Inode, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
