@@ -48,7 +48,8 @@ impl Base {
     /// # Errors
     /// If a shallow clone lacks the commit, or if it can't be built.
     pub(super) fn fixed() -> Result<Self> {
-        let file = fs::read_to_string(Path::new(command::repository()).join(FIXED))?;
+        let file = Path::new(command::repository()).join(FIXED);
+        let file = fs::read_to_string(file).with_context(|| format!("cannot read {FIXED}"))?;
         let name = file.trim();
         let commit = resolve(name).with_context(|| format!("{name} is not in this clone"))?;
         Self::of(&commit)

@@ -206,7 +206,7 @@ fn more_calls(before: &Counts, now: &Counts) -> Vec<String> {
 
 /// Returns a line about a cost if it has grown by more than `most` per cent.
 fn growth(cost: &str, before: u64, now: u64, most: f64) -> Option<String> {
-    let percent = (now as f64 / before as f64 - 1.0) * 100.0;
+    let percent = (now as f64 - before as f64) * 100.0 / before as f64;
     let line = || format!("{now} {cost}, {before} before, {percent:+.1} %");
     (percent > most).then(line)
 }
