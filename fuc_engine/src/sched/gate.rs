@@ -320,13 +320,20 @@ impl<T> Gate<T> {
 
     /// Counts the worker with this number as idle, and waits for tasks. Returns `None` if the scope ends. Returns
     /// `None` to the main thread, too, when the run has ended. If the wait is long and tasks are wanted, steals from
-    /// other processes.
+    /// other processes. The leader takes a spare instead of waiting, if there is one.
     pub(super) fn await_tasks(
         &self,
         worker: usize,
         thieves: Option<&dyn Thieves<T>>,
     ) -> Option<VecDeque<T>> {
         let mut state = self.lock();
+        // The others may be in slow operations, and then nothing else would be done.
+        if state.leader == Some(worker)
+            && !state.is_over
+            && let Some(spare) = state.spares.pop_front()
+        {
+            return Some([spare].into());
+        }
         state.idle += 1;
         state.leader.take_if(|leader| *leader == worker);
         if worker != MAIN && state.has_ended() {

@@ -137,6 +137,17 @@ fn no_spare_is_left_if_an_idle_worker_should_get_the_task() {
     assert!(gate.is_starving());
 }
 
+/// Otherwise, the rest of a directory waits until the other worker is done with a large file.
+#[test]
+fn the_leader_takes_spares_although_another_worker_is_active() {
+    let gate = gate_of(2);
+    gate.leave_spare(|| Some(1));
+    gate.set_target(1, 2, OTHER);
+    assert_next(&gate, OTHER, 1);
+    assert_eq!(gate.active_workers(), 2);
+    assert_eq!(gate.lock().leader, Some(OTHER));
+}
+
 #[test]
 fn a_worker_too_many_leaves_spares_to_others() {
     let gate = gate_of(2);
