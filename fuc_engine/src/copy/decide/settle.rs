@@ -17,7 +17,7 @@
 //! | 11 | another name of the source was copied | is replaced by a link to that copy |
 //! | 12 | dests are removed | is unlinked; or stays until a complete copy replaces it, if the rules say so or it may be the source |
 //! | 13 | it is a file to write | is written, perhaps through a link. See [`for_content`] for what is unlinked before |
-//! | 14 | a symbolic link or a special file is copied | is unlinked. See [`unlinks`] for those that stay |
+//! | 14 | a symbolic link or a special file is copied | is unlinked. See [`Rules::unlinks_for`] for those that stay |
 //! | 15 | a link is made instead of a copy | is replaced by `--force`, or if it has other names and hard links are preserved; by a hard link also if the user was asked; or stays |
 //!
 //! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists".
@@ -209,8 +209,9 @@ pub(crate) fn settle(rules: Rules<'_>, making: Making, pair: &Pair<'_>) -> Settl
         _ if making == Making::LinkToCopy => Settled::Make(Way::Replace(RemovalEvent::Reported)),
         DestTreatment::WrittenTo | DestTreatment::LinkedOver => match making {
             Making::File => for_content(rules, source, dest),
-            _ if unlinks(rules, making, source, dest) => Settled::Unlink,
+            _ if rules.unlinks_for(source) => Settled::Unlink,
             Making::Link(kind) => for_link(rules, kind, dest),
+            _ if rules.separates(dest) => Settled::Unlink,
             _ => Settled::Make(Way::Stay(Errno::EXIST)),
         },
     }
@@ -324,16 +325,6 @@ fn for_content(rules: Rules<'_>, source: &Facts, dest: &Facts) -> Settled {
     }
 }
 
-/// Returns `true` if a dest is unlinked before something without content is made. As in cp, it stays if links are followed,
-/// unless it has other names and hard links are preserved. It also stays if only attributes are copied, unless the source is a
-/// link and `--force` is given.
-fn unlinks(rules: Rules<'_>, making: Making, source: &Facts, dest: &Facts) -> bool {
-    match making {
-        Making::Link(_) => rules.unlinks_for(source),
-        _ => rules.unlinks_for(source) || rules.separates(dest),
-    }
-}
-
 fn for_link(rules: Rules<'_>, kind: LinkKind, dest: &Facts) -> Settled {
     Settled::Make(if rules.separates(dest) {
         Way::Replace(RemovalEvent::Reported)
@@ -358,7 +349,9 @@ impl Rules<'_> {
         self.options.preserve.links && !self.options.attributes_only && dest.links > 1
     }
 
-    /// Returns `true` if a dest is unlinked because of the type of its source.
+    /// Returns `true` if a dest is unlinked because of the type of its source. As in cp, it stays if links are followed, unless
+    /// it has other names and hard links are preserved. It also stays if only attributes are copied, unless the source is a
+    /// link and `--force` is given.
     fn unlinks_for(self, source: &Facts) -> bool {
         let is_forced = self.options.force && source.kind == FileType::Symlink;
         self.symlinks == Symlinks::NoFollow
@@ -426,12 +419,9 @@ impl NamedFiles {
     pub(crate) fn sameness(&self, is_one_entry: impl FnOnce() -> bool) -> Sameness {
         let Self { source, dest, .. } = self;
         let are_one_file = source.itself.is_same_file(&dest.itself);
-        let distinct_if = |distinct| {
-            if distinct {
-                Sameness::Distinct
-            } else {
-                Sameness::SameFile
-            }
+        let distinct_if = |distinct| match distinct {
+            true => Sameness::Distinct,
+            false => Sameness::SameFile,
         };
         let copies_link = self.symlinks == Symlinks::NoFollow;
         if copies_link && source.is_link() && dest.is_link() {
@@ -534,6 +524,7 @@ mod tests {
     const WRITE: Settled = Settled::Make(Way::Write(Symlinks::Follow));
     const REPLACE: Settled = Settled::Make(Way::Replace(RemovalEvent::Reported));
     const REPLACE_SILENTLY: Settled = Settled::Make(Way::Replace(RemovalEvent::Silent));
+    const UNLINK: Settled = Settled::Unlink;
     const EXISTS: Settled = Settled::Make(Way::Stay(Errno::EXIST));
     const IS_DIRECTORY: Settled = Settled::Make(Way::Stay(Errno::ISDIR));
     const DIRECTORY: Settled = Settled::Refuse(Refusal::DirectoryByNonDirectory);
@@ -916,73 +907,25 @@ mod tests {
 
     #[test]
     fn row_12_a_dest_is_unlinked_or_replaced_when_the_copy_is_complete() {
-        let remove = options(|options| options.rules.remove_first = true);
-        let atomic = options(|options| options.rules.atomic = true);
-        let force = options(|options| {
+        let remove = &options(|options| options.rules.remove_first = true);
+        let atomic = &options(|options| options.rules.atomic = true);
+        let force = &options(|options| {
             options.rules.atomic = true;
             options.force = true;
         });
+        let (file, link, silent) = (Making::File, Making::LinkToCopy, REPLACE_SILENTLY);
         let forbidden = Settled::Make(Way::Stay(Errno::ACCESS));
         for (options, making, dest, may_be_source, may_write, decision) in [
-            (
-                &remove,
-                Making::File,
-                RegularFile,
-                Some(false),
-                None,
-                Settled::Unlink,
-            ),
-            (
-                &remove,
-                Making::File,
-                RegularFile,
-                Some(true),
-                None,
-                REPLACE_SILENTLY,
-            ),
-            (&remove, Making::File, Fifo, None, None, Settled::Unlink),
-            (&remove, Making::LinkToCopy, Fifo, None, None, REPLACE),
-            (
-                &atomic,
-                Making::File,
-                RegularFile,
-                None,
-                Some(true),
-                REPLACE_SILENTLY,
-            ),
-            (
-                &atomic,
-                Making::File,
-                RegularFile,
-                None,
-                Some(false),
-                forbidden,
-            ),
-            (&atomic, Making::File, Fifo, None, None, REPLACE_SILENTLY),
-            (
-                &atomic,
-                Making::Symlink,
-                RegularFile,
-                None,
-                None,
-                REPLACE_SILENTLY,
-            ),
-            (
-                &atomic,
-                Making::LinkToCopy,
-                RegularFile,
-                None,
-                None,
-                REPLACE_SILENTLY,
-            ),
-            (
-                &force,
-                Making::File,
-                RegularFile,
-                None,
-                None,
-                REPLACE_SILENTLY,
-            ),
+            (remove, file, RegularFile, Some(false), None, UNLINK),
+            (remove, file, RegularFile, Some(true), None, silent),
+            (remove, file, Fifo, None, None, UNLINK),
+            (remove, link, Fifo, None, None, REPLACE),
+            (atomic, file, RegularFile, None, Some(true), silent),
+            (atomic, file, RegularFile, None, Some(false), forbidden),
+            (atomic, file, Fifo, None, None, silent),
+            (atomic, Making::Symlink, RegularFile, None, None, silent),
+            (atomic, link, RegularFile, None, None, silent),
+            (force, file, RegularFile, None, None, silent),
         ] {
             let rules = Rules {
                 treatment: DestTreatment::Unlinked,
@@ -993,11 +936,8 @@ mod tests {
                 may_write,
                 ..ANSWERS
             };
-            let settled = settle(
-                rules,
-                making,
-                &pair(source(RegularFile), example(dest), &answers),
-            );
+            let pair = &pair(source(RegularFile), example(dest), &answers);
+            let settled = settle(rules, making, pair);
             assert_eq!(settled, decision, "{making:?} {dest:?} {may_be_source:?}");
         }
     }
@@ -1006,71 +946,40 @@ mod tests {
     fn row_13_a_file_is_written() {
         let [plain, links] = [false, true].map(|links| options(|o| o.preserve.links = links));
         let attributes = options(|options| options.attributes_only = true);
-        let mirror = Rules {
-            treatment: DestTreatment::LinkedOver,
-            ..rules(&plain)
-        };
-        let new = Rules {
-            directory: Origin::Created,
-            ..rules(&plain)
-        };
-        let following = Rules {
-            symlinks: Symlinks::Follow,
-            ..rules(&plain)
-        };
+        let [old, links, attributes] = [&plain, &links, &attributes].map(rules);
+        let (mut mirror, mut new, mut following) = (old, old, old);
+        mirror.treatment = DestTreatment::LinkedOver;
+        new.directory = Origin::Created;
+        following.symlinks = Symlinks::Follow;
         let not_through = Settled::Make(Way::Write(Symlinks::NoFollow));
-        let link = Settled::Refuse(Refusal::ThroughJustCreatedLink);
-        let file = || example(RegularFile);
+        let planted = Settled::Refuse(Refusal::ThroughJustCreatedLink);
+        let (one, two) = (with_names(1), with_names(2));
         for (row, rules, kind, dest, decision) in [
-            ("file", rules(&plain), RegularFile, file(), WRITE),
-            ("FIFO", rules(&plain), RegularFile, example(Fifo), WRITE),
+            ("file", old, RegularFile, one, WRITE),
+            ("FIFO", old, RegularFile, example(Fifo), WRITE),
+            ("several names", old, RegularFile, two, WRITE),
+            ("links are kept", links, RegularFile, two, UNLINK),
+            ("one name", links, RegularFile, one, WRITE),
+            ("content of a FIFO", old, Fifo, one, UNLINK),
+            ("through links", following, Fifo, one, WRITE),
+            ("attributes of a FIFO", attributes, Fifo, one, WRITE),
+            ("mirror", mirror, RegularFile, one, not_through),
             (
-                "several names",
-                rules(&plain),
-                RegularFile,
-                with_names(2),
-                WRITE,
-            ),
-            (
-                "links are kept",
-                rules(&links),
-                RegularFile,
-                with_names(2),
-                Settled::Unlink,
-            ),
-            ("one name", rules(&links), RegularFile, with_names(1), WRITE),
-            (
-                "content of a FIFO",
-                rules(&plain),
-                Fifo,
-                file(),
-                Settled::Unlink,
-            ),
-            ("through links", following, Fifo, file(), WRITE),
-            (
-                "attributes of a FIFO",
-                rules(&attributes),
-                Fifo,
-                file(),
-                WRITE,
-            ),
-            ("mirror", mirror, RegularFile, file(), not_through),
-            (
-                "mirror over a link",
+                "mirror, link",
                 mirror,
                 RegularFile,
                 example(Symlink),
-                Settled::Unlink,
+                UNLINK,
             ),
-            ("new", new, RegularFile, file(), not_through),
-            ("planted", new, RegularFile, example(Symlink), link),
+            ("new", new, RegularFile, one, not_through),
+            ("planted", new, RegularFile, example(Symlink), planted),
         ] {
             let answers = Answers {
                 may_be_other_copy: (rules.directory == Origin::Created).then_some(false),
                 ..ANSWERS
             };
-            let settled = settle(rules, Making::File, &pair(source(kind), dest, &answers));
-            assert_eq!(settled, decision, "{row}");
+            let pair = &pair(source(kind), dest, &answers);
+            assert_eq!(settle(rules, Making::File, pair), decision, "{row}");
         }
     }
 
@@ -1088,150 +997,43 @@ mod tests {
             ..rules(options)
         };
         let (link, fifo) = (Making::Symlink, Making::Special);
-        for (row, rules, making, kind, dest, decision) in [
-            (
-                "link",
-                rules(&plain),
-                link,
-                Symlink,
-                with_names(1),
-                Settled::Unlink,
-            ),
-            (
-                "FIFO",
-                rules(&plain),
-                fifo,
-                Fifo,
-                with_names(1),
-                Settled::Unlink,
-            ),
-            (
-                "followed",
-                following(&plain),
-                fifo,
-                Fifo,
-                with_names(1),
-                EXISTS,
-            ),
-            (
-                "other names",
-                following(&links),
-                fifo,
-                Fifo,
-                with_names(2),
-                Settled::Unlink,
-            ),
-            (
-                "attributes",
-                rules(&attributes),
-                link,
-                Symlink,
-                with_names(1),
-                EXISTS,
-            ),
-            (
-                "forced",
-                rules(&force),
-                link,
-                Symlink,
-                with_names(1),
-                Settled::Unlink,
-            ),
-            (
-                "forced FIFO",
-                rules(&force),
-                fifo,
-                Fifo,
-                with_names(1),
-                EXISTS,
-            ),
+        for (row, rules, making, kind, names, decision) in [
+            ("link", rules(&plain), link, Symlink, 1, UNLINK),
+            ("FIFO", rules(&plain), fifo, Fifo, 1, UNLINK),
+            ("followed", following(&plain), fifo, Fifo, 1, EXISTS),
+            ("other names", following(&links), fifo, Fifo, 2, UNLINK),
+            ("attributes", rules(&attributes), link, Symlink, 1, EXISTS),
+            ("forced", rules(&force), link, Symlink, 1, UNLINK),
+            ("forced FIFO", rules(&force), fifo, Fifo, 1, EXISTS),
         ] {
-            assert_eq!(
-                settled(rules, making, source(kind), dest),
-                decision,
-                "{row}"
-            );
+            let settled = settled(rules, making, source(kind), with_names(names));
+            assert_eq!(settled, decision, "{row}");
         }
     }
 
     #[test]
     fn row_15_a_link_instead_of_a_copy_replaces_a_dest_only_if_it_is_told_to() {
-        let plain = options(|_| ());
-        let ask = options(|options| options.rules.ask = true);
-        let force = options(|options| options.force = true);
-        let links = options(|options| options.preserve.links = true);
+        let plain = &options(|_| ());
+        let ask = &options(|options| options.rules.ask = true);
+        let force = &options(|options| options.force = true);
+        let links = &options(|options| options.preserve.links = true);
         let agreed = Answers {
             agrees: Some(true),
             ..ANSWERS
         };
-        for (row, options, making, kind, dest, decision) in [
-            ("hard", &plain, HARD, RegularFile, with_names(1), EXISTS),
-            (
-                "symbolic",
-                &plain,
-                SYMBOLIC,
-                RegularFile,
-                with_names(1),
-                EXISTS,
-            ),
-            (
-                "asked",
-                &ask,
-                HARD,
-                RegularFile,
-                with_names(1),
-                REPLACE_SILENTLY,
-            ),
-            (
-                "asked, symbolic",
-                &ask,
-                SYMBOLIC,
-                RegularFile,
-                with_names(1),
-                EXISTS,
-            ),
-            (
-                "forced",
-                &force,
-                HARD,
-                RegularFile,
-                with_names(1),
-                REPLACE_SILENTLY,
-            ),
-            (
-                "forced, symbolic",
-                &force,
-                SYMBOLIC,
-                RegularFile,
-                with_names(1),
-                REPLACE_SILENTLY,
-            ),
-            (
-                "other names",
-                &links,
-                HARD,
-                RegularFile,
-                with_names(2),
-                REPLACE,
-            ),
-            (
-                "link to a link",
-                &plain,
-                HARD,
-                Symlink,
-                with_names(1),
-                Settled::Unlink,
-            ),
-            (
-                "link to a FIFO",
-                &plain,
-                SYMBOLIC,
-                Fifo,
-                with_names(1),
-                Settled::Unlink,
-            ),
+        for (row, options, making, kind, names, decision) in [
+            ("hard", plain, HARD, RegularFile, 1, EXISTS),
+            ("symbolic", plain, SYMBOLIC, RegularFile, 1, EXISTS),
+            ("asked", ask, HARD, RegularFile, 1, REPLACE_SILENTLY),
+            ("asked, symbolic", ask, SYMBOLIC, RegularFile, 1, EXISTS),
+            ("forced", force, HARD, RegularFile, 1, REPLACE_SILENTLY),
+            ("forced, symbolic", force, SYMBOLIC, Fifo, 1, UNLINK),
+            ("other names", links, HARD, RegularFile, 2, REPLACE),
+            ("link to a link", plain, HARD, Symlink, 1, UNLINK),
+            ("link to a FIFO", plain, SYMBOLIC, Fifo, 1, UNLINK),
         ] {
-            let settled = settle(rules(options), making, &pair(source(kind), dest, &agreed));
+            let pair = &pair(source(kind), with_names(names), &agreed);
+            let settled = settle(rules(options), making, pair);
             assert_eq!(settled, decision, "{row}");
         }
     }

@@ -2,7 +2,6 @@
 //!
 //! - [`settling`]: looks at dests, and unlinks or renames those in the way.
 //! - [`backup`]: names backups, and renames dests to them and back.
-//! - [`power_cut`]: finds dests whose content a power cut has taken.
 //!
 //! `decide::settle` has the table of what happens to a dest that exists. Here a dest file is created or opened in the way
 //! that was settled. Nothing is truncated before it is known that the file that was opened is not the source: only this check,
@@ -39,7 +38,6 @@ use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 use settling::{may_be_source, unlink};
 
 pub(super) mod backup;
-mod power_cut;
 pub(super) mod settling;
 
 /// Size from which a dest gets its name last, which takes up to four more calls.
