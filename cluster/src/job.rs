@@ -33,9 +33,10 @@ use fuc_engine::{Counts, Summary};
 use crate::engine::Engine;
 use crate::full::FullWatch;
 use crate::homes::Homes;
+use crate::large::{DIVIDED_FROM, LargeFiles};
 use crate::launch;
 use crate::line::{self, Line};
-use crate::message::{self, RankResult};
+use crate::message::{self, RankResult, Step};
 use crate::network::{self, World};
 use crate::order::Order;
 use crate::peer::Peer;
@@ -123,7 +124,7 @@ pub fn lead(job: MpiJob<'_>) -> Outcome {
     let _ = world.broadcast(message::encode(&Ok::<_, bool>(&order)));
     let homes = Homes::of_job(&order.links, &world.gather(true));
 
-    let (line, socket) = line::connect(world.rank(), homes);
+    let (line, socket) = line::connect(world.rank(), homes, divided_from(&world));
     let cancel = sys::cancel_on_signals();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
@@ -148,7 +149,9 @@ pub fn lead(job: MpiJob<'_>) -> Outcome {
         if let Some(rate) = order.max_rate {
             peer.limit_rate(rate.per_second());
         }
-        let peer = take_part(world, peer, line, &local, run, result);
+        let of_rank = (&cancel, pace.as_ref());
+        let large = LargeFiles::of_job(&order, of_rank, (console, reporter), line.outgoing());
+        let peer = take_part(world, peer, line, &local, (run, large.as_ref(), result));
         total = peer.total;
         shares = peer.shares;
         total.summary
@@ -201,7 +204,7 @@ fn assist(world: World) -> ExitCode {
     let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();
     let homes = Homes::of_job(&order.links, &world.gather(can_keep_links));
 
-    let (line, socket) = line::connect(world.rank(), homes);
+    let (line, socket) = line::connect(world.rank(), homes, divided_from(&world));
     let console = line.console(&order.surroundings);
     if let Err(problem) = &prepared {
         console.error(problem);
@@ -239,7 +242,9 @@ fn assist(world: World) -> ExitCode {
         console: &console,
     };
     let peer = Peer::new(world.rank(), world.ranks());
-    let peer = take_part(world, peer, line, &local, run, result);
+    let of_rank = (&cancel, pace.as_ref());
+    let large = LargeFiles::of_job(&order, of_rank, (&console, &reporter), line.outgoing());
+    let peer = take_part(world, peer, line, &local, (run, large.as_ref(), result));
     match peer.outcome {
         Some(false) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -288,14 +293,23 @@ fn rank_result(
     }
 }
 
-/// Runs the engine on a thread of its own, and serves it and the other ranks until the job is over.
+/// Returns the size from which the ranks copy a file together, if there are several.
+fn divided_from(world: &World) -> Option<u64> {
+    (world.ranks() > 1).then_some(DIVIDED_FROM)
+}
+
+/// Runs the engine on a thread of its own, and each step of a large file, and serves them and the other ranks until the job
+/// is over.
 fn take_part(
     mut world: World,
     peer: Peer,
     line: Line,
     local: &Local<'_>,
-    run: impl FnOnce(&Line) -> Summary + Send,
-    result: impl FnOnce(Summary) -> RankResult,
+    (run, large, result): (
+        impl FnOnce(&Line) -> Summary + Send,
+        Option<&LargeFiles<'_>>,
+        impl FnOnce(Summary) -> RankResult,
+    ),
 ) -> Peer {
     thread::scope(|scope| {
         let engine = scope.spawn(|| {
@@ -303,7 +317,16 @@ fn take_part(
             let line = line;
             run(&line)
         });
-        let finish = || result(engine.join().expect("BUG: a panic ends the process"));
-        transport::serve(peer, &mut world, local, finish)
+        let begin = |step: Step| {
+            if let Some(large) = large {
+                scope.spawn(move || large.work(&step));
+            }
+        };
+        let finish = || {
+            let mut summary = engine.join().expect("BUG: a panic ends the process");
+            summary += large.map(LargeFiles::finish).unwrap_or_default();
+            result(summary)
+        };
+        transport::serve(peer, &mut world, local, &begin, finish)
     })
 }

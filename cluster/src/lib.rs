@@ -18,6 +18,8 @@
 //! | `engine` | the engine of a rank, made as the order says |
 //! | [`flags`] | the flags of a command for several ranks |
 //! | `full` | the end of a job when the dest is full |
+//! | `division` | divides large files between the ranks; no I/O |
+//! | `large` | does the steps of a large file |
 //! | `homes` | the rank that keeps the hard links of a file |
 //! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
 //! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |
@@ -28,11 +30,13 @@
 //! | `network` | the same by MPI |
 //! | `sys` | the calls of MPI that its crate has no safe form of |
 
+mod division;
 mod engine;
 pub mod flags;
 mod full;
 mod homes;
 pub mod job;
+mod large;
 mod launch;
 mod line;
 mod message;

@@ -1,10 +1,12 @@
 //! The engine's connection to the main thread of its rank.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use crossbeam_channel::{Receiver, Sender};
 use fuc_cli::console::Console;
 use fuc_cli::rate::MaxRate;
 use fuc_engine::Cancel;
-use fuc_engine::distribute::{Exchange, Given, Incoming, Stolen, Ticket};
+use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Stolen, Ticket};
 
 use crate::homes::Homes;
 use crate::message::{Outgoing, Rank};
@@ -16,6 +18,10 @@ use crate::pace::Pace;
 pub(crate) struct Line {
     rank: Rank,
     homes: Homes,
+    /// The size from which the ranks copy a file together, if they do.
+    divided_from: Option<u64>,
+    /// The files that they copy together after the run.
+    large: Mutex<Vec<LargeCopy>>,
     outgoing: Sender<Outgoing>,
     incoming: Receiver<Incoming>,
 }
@@ -27,13 +33,15 @@ pub(crate) struct Socket {
     pub(crate) incoming: Sender<Incoming>,
 }
 
-/// Connects the engine of `rank` with its main thread.
-pub(crate) fn connect(rank: Rank, homes: Homes) -> (Line, Socket) {
+/// Connects the engine of `rank` with its main thread. The ranks copy files from a size together, if there is one.
+pub(crate) fn connect(rank: Rank, homes: Homes, divided_from: Option<u64>) -> (Line, Socket) {
     let (send_out, outgoing) = crossbeam_channel::unbounded();
     let (send_in, incoming) = crossbeam_channel::unbounded();
     let line = Line {
         rank,
         homes,
+        divided_from,
+        large: Mutex::default(),
         outgoing: send_out,
         incoming,
     };
@@ -45,6 +53,16 @@ pub(crate) fn connect(rank: Rank, homes: Homes) -> (Line, Socket) {
 }
 
 impl Line {
+    fn large(&self) -> MutexGuard<'_, Vec<LargeCopy>> {
+        // No change is left half done by a panic.
+        self.large.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the way for messages of other threads to the main thread.
+    pub(crate) fn outgoing(&self) -> Sender<Outgoing> {
+        self.outgoing.clone()
+    }
+
     pub(crate) fn send(&self, message: Outgoing) {
         // The main thread listens until the engine has ended.
         let _ = self.outgoing.send(message);
@@ -112,7 +130,16 @@ impl Exchange for Line {
         self.send(Outgoing::GiveBack(ticket, given));
     }
 
+    fn divide(&self, file: LargeCopy) -> bool {
+        let is_divided = self.divided_from.is_some_and(|from| file.bytes >= from);
+        if is_divided {
+            self.large().push(file);
+        }
+        is_divided
+    }
+
     fn end(&self) {
-        self.send(Outgoing::End);
+        let large = std::mem::take(&mut *self.large());
+        self.send(Outgoing::End(large));
     }
 }

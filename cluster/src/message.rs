@@ -1,10 +1,11 @@
 //! The messages of an engine to its rank, and of ranks to each other, with their form as bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use fuc_cli::console::Output;
 use fuc_engine::Summary;
-use fuc_engine::distribute::{Given, Stolen, Ticket};
+use fuc_engine::distribute::{Given, LargeCopy, Stolen, Ticket};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +27,10 @@ pub(crate) enum Outgoing {
     WantPermits,
     /// The rank has output.
     Text(Output),
-    /// The run of the engine has ended.
-    End,
+    /// The run of the engine has ended, and has left these large files.
+    End(Vec<LargeCopy>),
+    /// The rank has done the step with this number. There is no result if it has failed.
+    Stepped(u64, Option<u64>),
 }
 
 /// A message from one rank to another.
@@ -51,12 +54,42 @@ pub(crate) enum Message {
     Permits(u64),
     /// All ranks skip the rest of their work.
     Cancel,
-    /// Nothing is left to do. Rank 0 sends this.
+    /// Nothing is left to do but large files. Rank 0 sends this.
     End,
+    /// The engine of the sender has ended, and has left these large files.
+    Ended(Vec<LargeCopy>),
+    /// The receiver does this step of the copy of a large file.
+    Step(Box<Step>),
+    /// The sender has done the step with this number. There is no result if it has failed.
+    Stepped(u64, Option<u64>),
+    /// All files are complete. Rank 0 sends this.
+    Close,
     /// The last message of a rank to rank 0.
     Done(Box<RankResult>),
     /// The last message of all, from rank 0: whether the job has failed, so that the status of every rank is 1.
     Settled(bool),
+}
+
+/// A step on the way of a large file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Step {
+    /// The number by which the rank reports the result.
+    pub(crate) number: u64,
+    pub(crate) copy: LargeCopy,
+    /// Makes the hidden name of the file different from those of others.
+    pub(crate) file: u64,
+    pub(crate) task: Task,
+}
+
+/// The task of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Task {
+    /// Creates the hidden file. The result is its inode number.
+    Begin,
+    /// Copies a part to the hidden file, which has this inode number.
+    Copy { inode: u64, part: Range<u64> },
+    /// Completes the hidden file, which has this inode number, or copies the whole file if there is none.
+    Complete { inode: Option<u64> },
 }
 
 /// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
@@ -140,8 +173,6 @@ pub(crate) mod tests {
         let ticket = Ticket {
             victim: 4,
             number: 5,
-            start: 6,
-            end: 7,
         };
         for message in [
             Message::Steal,
@@ -159,12 +190,15 @@ pub(crate) mod tests {
             Message::Permits(5),
             Message::Cancel,
             Message::End,
+            Message::Ended(Vec::new()),
+            Message::Stepped(1, Some(2)),
+            Message::Close,
             Message::Done(Box::new(result(7))),
             Message::Settled(true),
         ] {
             assert_travels(&message);
         }
-        assert_eq!(decode::<Message>(&[13]), None);
+        assert_eq!(decode::<Message>(&[17]), None);
     }
 
     #[test]

@@ -1,10 +1,13 @@
-//! Messages that MPI sends while the program goes on.
+//! Messages that MPI sends while the program goes on, and closing a file.
 //!
 //! The crate `mpi` ties the buffer of such a message to a scope, and every message of a job would live until the
 //! end of that scope. Here each buffer is freed when its message has been received.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::os::fd::IntoRawFd;
 
 use mpi::datatype::Equivalence;
 use mpi::ffi;
@@ -12,6 +15,12 @@ use mpi::raw::AsRaw;
 use mpi::topology::SimpleCommunicator;
 
 const TAG: c_int = 0;
+
+/// Closes a file, and returns the error that the kernel reports then.
+pub(crate) fn close(file: File) -> io::Result<()> {
+    // SAFETY: the descriptor belongs to no other object, and is not used again.
+    Ok(unsafe { rustix::io::try_close(file.into_raw_fd()) }?)
+}
 
 /// The messages that have not been received yet.
 #[derive(Default)]

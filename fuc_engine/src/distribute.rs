@@ -45,31 +45,13 @@
 //!
 //! # Large files
 //!
-//! An engine that copies a large file, and is asked for work, gives the far half of what is left of the file. A thief
-//! does the same with the range that it has got:
+//! An engine copies each file alone. Before it creates the dest of a large file, it asks [`Exchange::divide`]. The caller
+//! can then let several machines copy parts of the file, by means of its own.
 //!
-//! ```text
-//!   engine that meets the file                      thief
-//!   --------------------------                      -----
-//!   creates the dest under a hidden name
-//!   copies content; is asked: keeps the far
-//!   half behind a ticket: Exchange::give ---------> Incoming::Stolen
-//!                                                   opens the directory, makes a borrowed node of it; opens source
-//!                                                   and dest, compares their inode numbers, and copies the range;
-//!                                                   is asked: passes the far half on with the ticket: Exchange::give
-//!   Incoming::Returned  <-------------------------- Exchange::give_back, from each thief for its bytes
-//!   after the last byte: sets size, attributes
-//!   and times, and gives the dest its name
-//! ```
-//!
-//! - **Which files.** New ones with at least 8 MiB left, of which neither the filesystem nor its server makes copies by
-//!   itself. On a local filesystem, these are only files whose blocks may not be shared. If such a file is an operand,
-//!   the next one waits until it is complete.
-//! - **The ticket of a range** stands for its bytes. It is redeemed when all of them have come back, so it does not
-//!   matter which engines have copied them.
-//! - **A thief reports no failure.** It gives the range back undone. The engine that met the file copies the range
-//!   itself, and reports what fails then.
-//! - **If an engine dies,** the dest still has its hidden name, which begins with `.cpz-`. Nothing removes it.
+//! - **Which files.** Those with at least 4 MiB, one name and a new dest, of which the filesystem makes no copies by itself. On
+//!   a local filesystem, these are only files whose blocks may not be shared.
+//! - **What the engine does.** It reports the [event](crate::Event::Copied), and counts nothing. The directory of the dest
+//!   may be complete before the file is.
 //!
 //! # Hard links
 //!
@@ -111,19 +93,20 @@
 //!
 //! # Where it is
 //!
-//! Only engines that share their work use these modules: this one, `walk/exchange`, `walk/borrowing`,
-//! `copy/large/divided` and `copy/content/range`. What other modules know of it begins at `Visitor::stealing`, at `Thieves` and
-//! `Inlet` of the scheduler, and at `Setup::sharing`, which only `shared_by` sets.
+//! Only engines that share their work use these modules: this one, `walk/exchange`, `walk/borrowing` and `copy/run/sharing`. What
+//! other modules know of it begins at `Visitor::stealing`, at `Thieves` and `Inlet` of the scheduler, and at
+//! `Setup::sharing`, which only `shared_by` sets.
 
-use std::ops::Range;
+use std::path::PathBuf;
 
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
 mod stolen;
 
+pub use crate::node::Finished;
 pub use stolen::Stolen;
-pub(crate) use stolen::{FileName, FileRange, Load, ParentId};
+pub(crate) use stolen::{FileName, ParentId};
 
 /// The form of paths for `serde`, which has one only for those that are UTF-8.
 #[cfg(feature = "distribute")]
@@ -172,7 +155,7 @@ pub trait Exchange: Sync {
     /// exchange chooses the victim.
     fn steal(&self);
 
-    /// Gives entries, or ranges of files, to a thief. The call follows an [`Incoming::Request`], which may have been for another
+    /// Gives entries to a thief. The call follows an [`Incoming::Request`], which may have been for another
     /// thief.
     ///
     /// If no thief wants them any more, the exchange [gives them back](Self::give_back) as [`Given::NotReached`].
@@ -194,6 +177,10 @@ pub trait Exchange: Sync {
     /// they are reported as failed.
     fn entrust(&self, engine: u32, entries: Vec<Stolen>);
 
+    /// Takes over a large file, whose content this engine then does not copy. Returns `false` if this engine must copy it. A
+    /// removal does not call this.
+    fn divide(&self, file: LargeCopy) -> bool;
+
     /// Notes that the run of this engine has ended. The exchange must answer with [`Incoming::End`].
     fn end(&self);
 }
@@ -206,13 +193,13 @@ pub enum Incoming {
     Request,
     /// This engine gets entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
-    /// Something that this engine has given comes back. The ticket is one of its own, or stands for a part of its range.
+    /// Entries that this engine has given come back.
     Returned(Ticket, Given),
     /// No more messages follow. An engine that assists ends when its workers have no tasks.
     End,
 }
 
-/// Identifies entries, or a range of a file, that an engine has given away, until they come back.
+/// Identifies entries that an engine has given away, until they come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub struct Ticket {
@@ -220,16 +207,29 @@ pub struct Ticket {
     pub victim: u32,
     /// A number that the engine uses once.
     pub number: u64,
-    /// The position at which the range of the file begins; 0 if the ticket is for entries.
-    pub start: u64,
-    /// The position at which it ends; 0 if the ticket is for entries.
-    pub end: u64,
 }
 
-impl Ticket {
-    pub(crate) fn content(self) -> Range<u64> {
-        self.start..self.end
-    }
+/// The copy of a large file, which several machines could make together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+pub struct LargeCopy {
+    /// The path of the source.
+    #[cfg_attr(feature = "distribute", serde(with = "path"))]
+    pub source: PathBuf,
+    /// The path of the dest, at which there is nothing.
+    #[cfg_attr(feature = "distribute", serde(with = "path"))]
+    pub dest: PathBuf,
+    /// The number of names at the end of both paths that were found below an operand. No link may replace one of the
+    /// directories among them. It is 0 if the file is an operand itself.
+    pub names_below: usize,
+    /// The inode number of the source.
+    pub inode: u64,
+    /// The inode numbers of the directories of the source and of the dest.
+    pub directories: [u64; 2],
+    /// The size of the source.
+    pub bytes: u64,
+    /// The permission bits with which the dest is created. If copies do not get the modes of their sources, it keeps them.
+    pub mode: u32,
 }
 
 /// The result of the work on stolen entries.
@@ -240,37 +240,4 @@ pub enum Given {
     Finished(Finished),
     /// The parent could not be opened. Nothing was done.
     NotReached,
-}
-
-/// The state of stolen entries after the work on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
-pub struct Finished {
-    /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
-    pub kept: bool,
-    /// The filter has left something alone. So the directories above stay, too.
-    pub left_alone: bool,
-    /// A name was removed from the parent.
-    pub changed: bool,
-}
-
-impl Finished {
-    /// The work was not done, because the run was cancelled, or because it has failed.
-    pub(crate) const NOT_DONE: Self = Self {
-        kept: true,
-        ..Self::DONE
-    };
-
-    /// The filter has left something alone.
-    pub(crate) const LEFT_ALONE: Self = Self {
-        left_alone: true,
-        ..Self::DONE
-    };
-
-    /// Nothing is left to do that matters to the directories above.
-    pub(crate) const DONE: Self = Self {
-        kept: false,
-        left_alone: false,
-        changed: false,
-    };
 }

@@ -21,6 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+#[cfg(feature = "distribute")]
+use serde::{Deserialize, Serialize};
+
 use crate::paths;
 use crate::sync::AtomicU32;
 use crate::sys::{DirName, DirSlot};
@@ -226,6 +229,43 @@ impl<D: Dir> Drop for Node<D> {
 
 #[cfg(all(test, fuc_loom))]
 mod models;
+
+/// The state of entries after the work on them.
+#[cfg_attr(
+    not(feature = "distribute"),
+    expect(unreachable_pub, reason = "no exchange reads it without the feature")
+)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+pub struct Finished {
+    /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
+    pub kept: bool,
+    /// The filter has left something alone. So the directories above stay, too.
+    pub left_alone: bool,
+    /// A name was removed from the parent.
+    pub changed: bool,
+}
+
+impl Finished {
+    /// The work was not done, because the run was cancelled, or because it has failed.
+    pub(crate) const NOT_DONE: Self = Self {
+        kept: true,
+        ..Self::DONE
+    };
+
+    /// The filter has left something alone.
+    pub(crate) const LEFT_ALONE: Self = Self {
+        left_alone: true,
+        ..Self::DONE
+    };
+
+    /// Nothing is left to do that matters to the directories above.
+    pub(crate) const DONE: Self = Self {
+        kept: false,
+        left_alone: false,
+        changed: false,
+    };
+}
 
 #[cfg(test)]
 mod tests {

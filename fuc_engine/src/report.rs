@@ -10,7 +10,6 @@ use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::FileType;
 
-use crate::distribute::Role;
 use crate::error::{Error, Refusal};
 use crate::observer::{Counts, Event, Observer, Question, Summary};
 use crate::setup::{Cancel, Setup, Throttle};
@@ -246,8 +245,7 @@ impl Failures {
     /// Makes the state of a run. An engine that assists does not know which operands are finished, so it holds no
     /// diagnostic.
     pub(crate) fn new(setup: &Setup<'_>) -> Self {
-        let sharing = setup.sharing.as_ref();
-        match sharing.is_some_and(|sharing| sharing.role == Role::Assistant) {
+        match setup.assists() {
             true => Self::in_any_order(),
             false => Self::default(),
         }

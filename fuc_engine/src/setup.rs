@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
 
-use crate::distribute::Sharing;
+use crate::distribute::{Role, Sharing};
 use crate::filter::Filter;
 use crate::sys::CWD;
 
@@ -123,6 +123,19 @@ impl Default for Setup<'_> {
             throttle: None,
             sharing: None,
         }
+    }
+}
+
+impl Setup<'_> {
+    /// Returns `true` if other engines work on the operands, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.sharing.is_some()
+    }
+
+    /// Returns `true` if another engine begins the operands.
+    pub(crate) fn assists(&self) -> bool {
+        self.sharing
+            .is_some_and(|sharing| sharing.role == Role::Assistant)
     }
 }
 

@@ -480,46 +480,164 @@ fn a_rank_that_cannot_take_part_is_a_failure_and_the_others_do_the_work() {
     assert_same_tree(here.join("s"), here.join("d"), archived());
 }
 
+/// The size of a file that the ranks divide, and a bit.
+const DIVIDED: u64 = (36 << 20) + 12_345;
 /// The files are divided on a local filesystem, too, because their blocks may not be shared.
+const DIVIDING: [&str; 4] = ["-aT", "--threads=1", "--reflink=never", "--stats=json"];
+
+/// Makes a file of which no two blocks are equal.
+fn large(tree: &Tree, name: &str, bytes: u64) {
+    let blocks = (0..bytes.div_ceil(8)).flat_map(u64::to_le_bytes);
+    tree.file(name, blocks.take(bytes as usize).collect::<Vec<_>>())
+        .mtime(Duration::new(1_000_000_000, 5));
+}
+
+/// Returns the names of incomplete files below a directory.
+fn hidden_names(dir: &Path) -> Vec<String> {
+    let found = Run::new("find").arg(dir).args(["-name", ".cpz-*"]).output();
+    found.stdout_text().lines().map(str::to_owned).collect()
+}
+
 #[test]
-fn all_ranks_copy_ranges_of_large_files() {
+fn all_ranks_copy_parts_of_large_files() {
     if !has_program("strace") {
         skip!("there is no strace");
     }
-    const BYTES: usize = 16 << 20;
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
-    for number in 0..3_u8 {
-        let blocks = (0..BYTES >> 12).flat_map(|block| [block as u8 ^ number; 1 << 12]);
-        tree.file(format!("s/{number}"), blocks.collect::<Vec<_>>())
-            .mode(0o640)
-            .mtime(Duration::new(1_000_000_000, 5));
+    tree.dir("s/sub");
+    for (name, mode) in [("s/a", 0o640), ("s/b", 0o4755), ("s/sub/c", 0o400)] {
+        large(&tree, name, DIVIDED);
+        tree.select(name).mode(mode);
     }
     tree.file("s/small", "content");
+    tree.select("s/sub")
+        .mode(0o700)
+        .mtime(Duration::from_secs(7));
     let script = r#"
         exec strace -f -e trace=pwrite64 -o "writes.$RANK" "$@""#;
-    let options = ["-aT", "--threads=1", "--reflink=never", "--stats=json"];
     let at = |name: &str| scratch.path().join(name);
-    for (source, dest, files) in [("s", "d", 4), ("s/0", "d", 1)] {
-        let arguments = [&options[..], &[source, dest]].concat();
-        // A rank may start so late that the other has copied everything.
-        for round in 0.. {
-            assert!(round < 20, "one rank has copied everything in each run");
-            let run = or_skip!(CPZ.job(2, script, &arguments));
-            let outcome = run.current_dir(&scratch).output();
-            outcome.assert_success();
-            assert_eq!(stat(&outcome, "files"), files);
-            assert_same_tree(at(source), at(dest), archived());
-            remove_for_sure(at(dest)).unwrap();
-            let has_written = |rank: usize| {
-                let log = fs::read_to_string(at(&format!("writes.{rank}"))).unwrap();
-                log.contains("pwrite64(")
-            };
-            if has_written(0) && has_written(1) {
-                break;
-            }
+    for (source, dest, entries, line) in [
+        ("s", "d", 6, "'s/sub/c' -> 'd/sub/c'\n"),
+        ("s/a", "d", 1, "'s/a' -> 'd'\n"),
+    ] {
+        let arguments = [&DIVIDING[..], &["-v", source, dest]].concat();
+        let run = or_skip!(CPZ.job(2, script, &arguments));
+        let outcome = run.current_dir(&scratch).output();
+        outcome.assert_success();
+        assert_eq!(stat(&outcome, "entries"), entries);
+        assert!(outcome.stdout_text().contains(line), "{outcome}");
+        assert_same_tree(at(source), at(dest), archived());
+        assert_eq!(hidden_names(scratch.path()), [""; 0]);
+        for rank in 0..2 {
+            let log = fs::read_to_string(at(&format!("writes.{rank}"))).unwrap();
+            assert!(log.contains("pwrite64("), "rank {rank} has written nothing");
         }
+        remove_for_sure(at(dest)).unwrap();
     }
+}
+
+#[test]
+fn holes_of_divided_files_stay_holes_unless_there_must_be_none() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    let data = [7; 1 << 20];
+    let places = [0, 9, 10, 40].map(|mib| (mib << 20, &data[..]));
+    tree.sparse("s/middle", DIVIDED * 2, &places)
+        .sparse("s/all", DIVIDED, &[]);
+    let at = |name: &str| scratch.path().join(name);
+    for (sparse, blocks) in [("auto", 4 << 11), ("never", DIVIDED * 2 / 512)] {
+        let sparse = format!("--sparse={sparse}");
+        let arguments = [&DIVIDING[..], &[&sparse, "s", "d"]].concat();
+        or_skip!(CPZ.run(3, &arguments, &scratch)).assert_success();
+        assert_same_tree(at("s"), at("d"), archived() - Attributes::HOLES);
+        let found = fs::metadata(at("d/middle")).unwrap().blocks();
+        assert!(
+            found >= blocks && found < blocks + 4096,
+            "{sparse}: {found}"
+        );
+        remove_for_sure(at("d")).unwrap();
+    }
+}
+
+/// The filesystem is too small for one of the two files, and large enough for the other.
+#[test]
+fn a_large_file_without_room_is_one_failure() {
+    let scratch = Scratch::in_memory();
+    let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 60));
+    let tree = Tree::at(scratch.path());
+    large(&tree, "s/huge", DIVIDED * 2);
+    let dest = mount.path().join("d");
+    let arguments = [&DIVIDING[..], &["s", dest.to_str().unwrap()]].concat();
+    let outcome = or_skip!(CPZ.run(3, &arguments, &scratch));
+    assert_eq!(outcome.status, Status::Exit(1));
+    let problem = format!(
+        "cpz-mpi: error writing '{}': No space left on device",
+        dest.join("huge").display()
+    );
+    assert_eq!(CPZ.diagnostics(&outcome), [problem]);
+    assert_eq!(stat(&outcome, "failures"), 1);
+    assert_eq!(hidden_names(mount.path()), [""; 0]);
+}
+
+#[test]
+fn a_cancelled_job_leaves_no_part_of_a_divided_file() {
+    let scratch = Scratch::in_memory();
+    large(&Tree::at(scratch.path()), "s/large", DIVIDED);
+    let begun = || !hidden_names(scratch.path()).is_empty();
+    let arguments = [&DIVIDING[..], &["--max-rate=1M", "s", "d"]].concat();
+    for rank in 0..2 {
+        let job = or_skip!(CPZ.job(2, PIDS, &arguments));
+        let mut live = job.current_dir(&scratch).start();
+        live.wait_for_effect(begun);
+        signal(&scratch, rank, "-TERM");
+        let outcome = live.finish();
+        assert_ne!(outcome.status, Status::Exit(0), "{outcome}");
+        assert!(!scratch.path().join("d/large").exists());
+        assert_eq!(hidden_names(scratch.path()), [""; 0]);
+        remove_for_sure(scratch.path().join("d")).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_appears_at_the_dest_while_ranks_copy_parts_is_treated_by_the_rules() {
+    let scratch = Scratch::in_memory();
+    large(&Tree::at(scratch.path()), "s/large", DIVIDED);
+    let dest = scratch.path().join("d/large");
+    for (rule, is_kept) in [("--update=none", true), ("--update=all", false)] {
+        let arguments = [&DIVIDING[..], &["--max-rate=20M", rule, "s", "d"]].concat();
+        let job = or_skip!(CPZ.job(2, PIDS, &arguments));
+        let mut live = job.current_dir(&scratch).start();
+        live.wait_for_effect(|| !hidden_names(scratch.path()).is_empty());
+        fs::write(&dest, "other").unwrap();
+        live.finish().assert_success();
+        let len = fs::metadata(&dest).unwrap().len();
+        assert_eq!(len, if is_kept { 5 } else { DIVIDED });
+        assert_eq!(hidden_names(scratch.path()), [""; 0]);
+        remove_for_sure(scratch.path().join("d")).unwrap();
+    }
+}
+
+/// The part of the rank goes to another one.
+#[test]
+fn a_rank_that_does_not_see_a_large_file_copies_no_part_of_it() {
+    if !is_root() || !has_program("unshare") {
+        skip!("only root can hide a directory from a rank, by unshare");
+    }
+    let scratch = Scratch::new();
+    large(&Tree::at(scratch.path()), "s/large", DIVIDED);
+    let script = r#"
+        if [ "$RANK" = 1 ]; then
+            exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
+        fi
+        exec "$@""#;
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let operands = [source.to_str().unwrap(), dest.to_str().unwrap()];
+    let arguments = [&DIVIDING[..], &operands].concat();
+    let run = or_skip!(CPZ.job(3, script, &arguments));
+    let outcome = run.env("HIDDEN", &source).current_dir("/").output();
+    outcome.assert_success();
+    assert_same_tree(source, dest, archived());
 }
 
 /// A node on which a filesystem is missing does no harm: no link has its home there.

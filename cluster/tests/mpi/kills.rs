@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use testkit::or_skip;
 use testkit::probe::Skip;
 use testkit::run::{Outcome, Run, Status};
-use testkit::snapshot::assert_same_tree;
+use testkit::snapshot::{Attributes, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 
 use crate::cpz;
@@ -172,6 +172,42 @@ fn copy_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
     }
     assert!(in_mid_work >= ENOUGH, "only {in_mid_work}");
     Ok(())
+}
+
+/// The rank dies while all copy parts of a file.
+#[test]
+fn a_killed_rank_leaves_no_part_of_a_large_file_that_counts_as_complete() {
+    const BYTES: usize = 40 << 20;
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    Tree::at(&source).file("large", vec![1; BYTES]);
+    let divides = ["--reflink=never", "-a"];
+    for rank in 0..RANKS {
+        let arguments = [&divides[..], &["--max-rate=8M", "s", "d"]].concat();
+        let job = or_skip!(CPZ.job(RANKS, PIDS, &arguments));
+        let mut live = job.current_dir(&scratch).start();
+        // The hidden name.
+        live.wait_for_effect(|| count(&dest) > 0);
+        signal(&scratch, rank, "-KILL");
+        assert_ne!(live.finish().status, Status::Exit(0));
+        assert!(!dest.join("large").exists(), "rank {rank}");
+        let again = [&divides[..], &["--resume", "-T", "s", "d"]].concat();
+        or_skip!(CPZ.run(RANKS, &again, &scratch)).assert_success();
+        let left = fs::read_dir(&dest).unwrap().map(|entry| entry.unwrap());
+        for entry in left.filter(|entry| entry.file_name() != "large") {
+            assert!(entry.file_name().as_encoded_bytes().starts_with(b".cpz-"));
+            fs::remove_file(entry.path()).unwrap();
+        }
+        assert_same_tree(&source, &dest, cpz::archived() - Attributes::MTIME);
+        let modified = |path: &Path| {
+            fs::metadata(path.join("large"))
+                .unwrap()
+                .modified()
+                .unwrap()
+        };
+        assert_eq!(modified(&source), modified(&dest));
+        remove_for_sure(&dest).unwrap();
+    }
 }
 
 #[test]

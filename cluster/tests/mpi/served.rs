@@ -76,7 +76,7 @@ fn build(scratch: &Scratch) -> PathBuf {
     for number in 0..FLAT {
         tree.file(format!("s/flat/{number}"), number.to_string());
     }
-    let noise = (0..20 << 20_u32).map(|at: u32| (at.wrapping_mul(0x9e37_79b9) >> 24) as u8);
+    let noise = (0..40 << 20_u32).map(|at: u32| (at.wrapping_mul(0x9e37_79b9) >> 24) as u8);
     tree.file("s/large", noise.collect::<Vec<_>>());
     scratch.path().join("s")
 }

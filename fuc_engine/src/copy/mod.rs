@@ -42,7 +42,6 @@
 //! | `dest/backup` | names backups, and renames dests to them and back |
 //! | `content/` | moves content by the best possible way |
 //! | `content/sparse` | finds the holes of a source, and leaves holes in a dest |
-//! | `content/range` | copies a range of a file that several workers copy |
 //! | `content/read_ahead` | lets the kernel read the source of a slow server ahead |
 //! | `attributes` | sets times, owner, extended attributes, mode and ACLs, in the order of cp |
 //! | `make/file` | copies regular files and the content of special files |
@@ -50,17 +49,16 @@
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
 //! | `make/directory` | makes or opens the dests of directories, and finishes them |
 //! | `changes` | makes the changes at the dests, or checks in a dry run whether they are permitted |
-//! | `large/` | which files are large, which of them are written and which wait, and whether the rest of one is halved |
-//! | `large/divided` | a file of which several engines copy parts |
 //! | `operand` | the operands: their sources and where their copies go; where relative paths are looked up; opens the directories on the way to a dest, one by one |
 //! | `collisions` | two names that the filesystem of the dests takes for one; operands that name the same source or dest |
 //! | `writers` | the dests that are being written, so that no two workers write one of them at once |
 //! | `durability` | writes copies to the disk before the run ends |
 //! | `parents` | makes the directories on the way to a dest, for `--parents` |
 //! | `run` | one run, from its operands to its summary |
-//! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories; shares them with other engines |
+//! | `run/visitor` | the run, as the walk sees it: lists, enters and finishes directories |
 //! | `run/pipeline` | leads one entry through the stages; links it to another copy; counts and reports each copy |
-//! | `run/large` | leads a large file from its listing to its end |
+//! | `run/large` | which files are large, which of them are written and which wait |
+//! | `run/sharing` | shares a copy with other engines |
 //! | `run/durable` | which directories and filesystems are written to the disk |
 //! | `run/verifying` | compares copies with their sources, in batches |
 //! | `run/tasks` | what is queued besides directories: operands, and entries that are copied later |
@@ -87,7 +85,6 @@ mod dest;
 mod durability;
 mod entry;
 mod facts;
-mod large;
 mod make;
 mod mirror;
 mod operand;

@@ -16,7 +16,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use tasks::CopyTask;
+use large::{LargeFile, Room};
+use tasks::OperandGroup;
 use verifying::Unverified;
 
 use super::changes::Changes;
@@ -25,9 +26,8 @@ use super::content::Next;
 use super::context::{Context, Deletions};
 use super::dest::backup;
 use super::durability::Durability;
-use super::entry::Entry;
+use super::entry::{Entry, StoredEntry};
 use super::facts::{CopyDir, Symlinks};
-use super::large::Room;
 use super::make::hardlink::LinkTable;
 use super::make::{CopyScratch, CopyWorker};
 use super::mirror;
@@ -37,7 +37,6 @@ use super::parents::{self, MadeParents};
 use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::Descriptors;
-use crate::distribute::Role;
 use crate::error::{Error, Operation, Refusal};
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::paths;
@@ -50,6 +49,7 @@ use crate::walk::{self, Settings, Stealing, Walker};
 mod durable;
 mod large;
 mod pipeline;
+mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
@@ -72,7 +72,19 @@ pub(super) struct CopyRun<'a> {
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, CopyDir, CopyTask>>,
+    stealing: Option<Stealing<'a, CopyDir>>,
+}
+
+/// Tasks of a copy other than listing a directory.
+pub(crate) enum CopyTask {
+    Operands(OperandGroup),
+    Large(Box<LargeFile>),
+    /// Copy or link an entry that has waited for another name of its source.
+    Waiter(StoredEntry),
+    /// Compare copies with their sources.
+    Verify(Vec<StoredEntry>),
+    /// Compare the copies that were not compared before.
+    VerifyRest,
 }
 
 /// The result for an entry that did not fail.
@@ -98,8 +110,6 @@ struct EntryCopy<'c, 's, 'e, 'a> {
 impl<'a> CopyRun<'a> {
     pub(super) fn new(op: &'a CopyOp<'a>, dest: &'a Dest, observer: &'a dyn Observer) -> Self {
         let policy = Policy::new(op);
-        let sharing = op.setup.sharing;
-        let stealing = sharing.map(|sharing| Stealing::new(sharing, op.execution));
         Self {
             ctx: Context {
                 settings: Settings {
@@ -138,13 +148,12 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            stealing,
+            stealing: Stealing::of(&op.setup, op.execution),
         }
     }
 
     fn assists(&self) -> bool {
-        let stealing = self.stealing.as_ref();
-        stealing.is_some_and(|stealing| stealing.role == Role::Assistant)
+        self.ctx.policy.options.setup.assists()
     }
 
     pub(super) fn run(&mut self, sources: impl IntoIterator<Item = PathBuf>) -> Summary {
@@ -161,7 +170,7 @@ impl<'a> CopyRun<'a> {
             true => one_by_one(self.ctx.operands.len()),
             false => runs,
         };
-        let operands = runs.into_iter().map(tasks::OperandGroup::alone);
+        let operands = runs.into_iter().map(OperandGroup::alone);
         walk::run(self, operands.map(CopyTask::Operands));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::set_final_attributes(&self.ctx, made);
@@ -266,10 +275,6 @@ impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
             true => Next::Cancel,
             false => Next::Piece,
         }
-    }
-
-    fn is_asked(&self) -> bool {
-        Walker::is_asked(self)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Entries and ranges of files on their way from one engine to another.
+//! Entries on their way from one engine to another.
 
 use std::ffi::CStr;
 use std::ops::Deref;
@@ -13,7 +13,7 @@ use super::Ticket;
 use crate::node::Side;
 use crate::sys::{self, Identity};
 
-/// Entries of one directory that a victim gives to a thief or to their home, or a range of a file in the directory.
+/// Entries of one directory that a victim gives to a thief or to their home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub struct Stolen {
@@ -32,30 +32,8 @@ pub struct Stolen {
     /// The time after which an engine that could not reach the parent gives up.
     #[cfg_attr(feature = "distribute", serde(skip))]
     pub(crate) last_try: Option<Instant>,
-    pub(crate) load: Load,
-}
-
-/// The stolen entries of a directory, or the stolen range of a file in it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
-pub(crate) enum Load {
     /// Names of entries, after the type of each as in [`Listed::record_type`](sys::Listed::record_type).
-    Names(Vec<(u8, FileName)>),
-    Range(Box<FileRange>),
-}
-
-/// A file of which several engines copy ranges. Its parent is that of the entries. If it is an operand, there are two
-/// parents: the directory that the source is in, and that of the dest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
-pub(crate) struct FileRange {
-    /// The name of the source, in the parent.
-    pub(crate) source_name: FileName,
-    pub(crate) source_inode: u64,
-    /// The name of the incomplete dest, in the parent.
-    pub(crate) dest_name: FileName,
-    pub(crate) dest_inode: u64,
-    pub(crate) is_operand: bool,
+    pub(crate) names: Vec<(u8, FileName)>,
 }
 
 /// A name in a directory: a single component, and neither `.` nor `..`.
@@ -157,13 +135,13 @@ mod tests {
         postcard::from_bytes(&postcard::to_allocvec(sent).unwrap())
     }
 
-    fn stolen(load: Load) -> Stolen {
-        Stolen {
+    #[test]
+    fn what_is_stolen_arrives_as_it_was_sent() {
+        let names = (0..=u8::MAX).map(|record_type| (record_type, c"\xff\n".into()));
+        let sent = Stolen {
             ticket: Ticket {
                 victim: 1,
                 number: 7,
-                start: 3,
-                end: u64::MAX,
             },
             operand: 2,
             source: ParentId {
@@ -175,24 +153,9 @@ mod tests {
             path: vec![c"b".into(), c"...".into()],
             is_for_home: true,
             last_try: None,
-            load,
-        }
-    }
-
-    #[test]
-    fn what_is_stolen_arrives_as_it_was_sent() {
-        let names = (0..=u8::MAX).map(|record_type| (record_type, c"\xff\n".into()));
-        let range = FileRange {
-            source_name: c"a".into(),
-            source_inode: 4,
-            dest_name: c".cpz-1".into(),
-            dest_inode: u64::MAX - 1,
-            is_operand: true,
+            names: names.collect(),
         };
-        for load in [Load::Names(names.collect()), Load::Range(Box::new(range))] {
-            let sent = stolen(load);
-            assert_eq!(travelled(&sent), Ok(sent));
-        }
+        assert_eq!(travelled(&sent), Ok(sent));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl RemoveOp<'_> {
     ) -> Summary {
         let mut operands = operands.into_iter();
         // Other engines name operands by their index. Operands whose number is known are in memory already.
-        let are_held = self.setup.sharing.is_some() || operands.size_hint().1.is_some();
+        let are_held = self.setup.is_shared() || operands.size_hint().1.is_some();
         let most = if are_held { usize::MAX } else { HELD_OPERANDS };
         let mut next = || operands.by_ref().take(most).collect();
         let mut held: Vec<PathBuf> = next();

@@ -22,8 +22,8 @@ use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::waiting::{self, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Finished, Stolen};
-use crate::node::{Node, Side};
+use crate::distribute::Stolen;
+use crate::node::{Finished, Node, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
@@ -50,7 +50,7 @@ pub(super) struct Removal<'a> {
     settings: Settings,
     waiting: WaitingList,
     /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, RemoveDir, RemoveTask>>,
+    stealing: Option<Stealing<'a, RemoveDir>>,
 }
 
 impl<'a> Removal<'a> {
@@ -67,7 +67,6 @@ impl<'a> Removal<'a> {
             Ask::IfWriteProtected => is_alone,
             Ask::Always => true,
         };
-        let sharing = op.setup.sharing;
         Self {
             context: RemoveContext::new(op, operands, remover, report),
             settings: Settings {
@@ -75,8 +74,8 @@ impl<'a> Removal<'a> {
                 may_be_slow: true,
                 ..Settings::new(op.threads, op.setup.filter.clone())
             },
-            waiting: WaitingList::new(sharing.is_some()),
-            stealing: sharing.map(|sharing| Stealing::new(sharing, op.execution)),
+            waiting: WaitingList::new(op.setup.is_shared()),
+            stealing: Stealing::of(&op.setup, op.execution),
         }
     }
 
@@ -548,7 +547,7 @@ impl Visitor for Removal<'_> {
         &self.context
     }
 
-    fn stealing(&self) -> Option<&Stealing<'_, RemoveDir, RemoveTask>> {
+    fn stealing(&self) -> Option<&Stealing<'_, RemoveDir>> {
         self.stealing.as_ref()
     }
 

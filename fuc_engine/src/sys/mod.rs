@@ -53,7 +53,7 @@ pub(crate) use data::{
 pub use fd::PrivateTables;
 #[cfg(not(feature = "private-tables"))]
 pub(crate) use fd::PrivateTables;
-pub(crate) use fd::{Borrowed, Fd, InheritedTable, SharedFd, TableUse, close_orphans, end_run};
+pub(crate) use fd::{Fd, InheritedTable, SharedFd, TableUse, close_orphans, end_run};
 pub(crate) use filesystem::{
     Filesystem, SecondWorker, Storage, free_bytes, keeps_identities, longest_name,
 };

@@ -15,8 +15,8 @@ use rustix::io::Errno;
 
 use super::exchange::{Loan, above, stealing};
 use super::{NodeOf, Task, Visitor, Walker, filtered, list};
-use crate::distribute::{Finished, Given, Load, Stolen};
-use crate::node::{Dir, Place, Side};
+use crate::distribute::{Given, Stolen};
+use crate::node::{Dir, Finished, Place, Side};
 use crate::paths;
 use crate::sched::When;
 use crate::sys::{self, Listed, Listing, Storage};
@@ -26,34 +26,22 @@ const LONGEST_CACHED: Duration = Duration::from_secs(65);
 /// The time between two tries to reach a directory.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Processes names that another engine has given, or copies a range that it has given.
+/// Processes names that another engine has given.
 pub(super) fn begin<V: Visitor>(stolen: Box<Stolen>, worker: &mut Walker<'_, '_, V>) {
     let visitor = worker.job;
-    let stealing = stealing(visitor);
     let Ok(parent) = reach_parent(visitor, &stolen) else {
         return put_off(stolen, worker);
     };
-    let mut stolen = *stolen;
-    match stolen.load {
-        Load::Range(_) => {
-            let given = visitor.copy_range(&parent, &mut stolen, worker);
-            // The parent is closed before the ticket is given back.
-            release(visitor, &parent);
-            stealing.exchange.give_back(stolen.ticket, given);
-        }
-        Load::Names(names) => {
-            let loan = Loan {
-                ticket: stolen.ticket,
-                is_home: stolen.is_for_home,
-            };
-            stealing.borrow(&parent, loan);
-            let mut entries = Listing::with_capacity(0);
-            for (record_type, name) in &names {
-                entries.push(Listed::of_record(name, *record_type));
-            }
-            list::process_batch(parent, entries, worker);
-        }
+    let loan = Loan {
+        ticket: stolen.ticket,
+        is_home: stolen.is_for_home,
+    };
+    stealing(visitor).borrow(&parent, loan);
+    let mut entries = Listing::with_capacity(0);
+    for (record_type, name) in &stolen.names {
+        entries.push(Listed::of_record(name, *record_type));
     }
+    list::process_batch(parent, entries, worker);
 }
 
 /// Tries later to reach the parent of stolen entries, or gives them back. The other engine can go on with them, unless
@@ -105,9 +93,7 @@ fn reach_parent<V: Visitor>(visitor: &V, stolen: &Stolen) -> Result<NodeOf<V>, E
         let reached = reach_side(visitor, stolen, &levels, side);
         reached.inspect_err(|_| release(visitor, &parent))?;
     }
-    if let Load::Names(_) = stolen.load {
-        visitor.reached(&levels[0]);
-    }
+    visitor.reached(&levels[0]);
     Ok(parent)
 }
 
@@ -119,14 +105,13 @@ fn reach_side<V: Visitor>(
     side: Side,
 ) -> Result<(), Errno> {
     let descriptors = visitor.descriptors();
-    let has_names = matches!(stolen.load, Load::Names(_));
     let mut dir = None;
     for (index, node) in levels.iter().enumerate() {
         let opened = descriptors.making_room(|| match &dir {
             None => visitor.reach_first(stolen, side),
             Some(above) => visitor.reach_below(AsFd::as_fd(above), &node.place.name, side),
         })?;
-        if side == Side::Source && has_names {
+        if side == Side::Source {
             filtered::choose_filter_of_open(visitor, node, opened.as_fd());
         }
         if index + 1 < levels.len() && visitor.needs_identity(node) {

@@ -1,12 +1,9 @@
-//! Gives entries and ranges of files to other engines, and goes on when they come back.
+//! Gives entries to other engines, and goes on when they come back.
 //!
-//! The unit of entries is [`Names`]: entries of one directory, with their types. It is one user of the directory, so the directory
+//! The unit is [`Names`]: entries of one directory, with their types. It is one user of the directory, so the directory
 //! is finished only after the names have come back. A ticket remembers them until then. Names change hands for two
 //! reasons: a thief has asked, and gets queued directories or a part of a listing; or another engine is the *home* of the
 //! files, and gets them unasked.
-//!
-//! A range of a large file changes hands when a thief has asked. Each engine that has it may halve it, and pass a half
-//! on with the ticket. So a ticket of a range stands for some bytes, and is redeemed when all of them have come back.
 //!
 //! Names for the same home that a task finds in one directory travel together. They are sent when the task ends, or
 //! earlier if there are many. So no engine waits for a name that another worker keeps back.
@@ -14,7 +11,6 @@
 //! [`crate::distribute`] shows the protocol, and [`super::borrowing`] what the other engine does.
 
 use std::iter;
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex};
 
@@ -22,13 +18,13 @@ use rustix::fs::FileType;
 
 use super::{NodeOf, Purpose, Task, Visitor, Walker, leave};
 use crate::distribute::{
-    Exchange, FileName, FileRange, Finished, Given, Incoming, Load, ParentId, Role, Sharing,
-    Stolen, Ticket,
+    Exchange, FileName, Given, Incoming, ParentId, Role, Sharing, Stolen, Ticket,
 };
 use crate::hashing::HashMap;
-use crate::node::{self, Dir, Node, Place, Side};
+use crate::node::{self, Dir, Finished, Node, Place, Side};
 use crate::sched::{Inlet, Take, Thieves, When};
 use crate::setup::Execution;
+use crate::setup::Setup;
 use crate::sync::lock;
 use crate::sys::{self, Listed, Listing};
 
@@ -62,31 +58,12 @@ impl<D: Dir> Names<D> {
     }
 }
 
-/// A range of a file that a task copies.
-pub(crate) struct OwnRange<'t, D: Dir> {
-    /// The directory of the file.
-    pub(crate) parent: &'t Arc<Node<D>>,
-    pub(crate) file: FileRange,
-    pub(crate) content: Range<u64>,
-}
-
-/// Work that an engine has given away.
-enum Kept<D: Dir, T> {
-    Names(Names<D>),
-    /// A task of the visitor, which copies a range of a file.
-    Range {
-        task: T,
-        /// The number of bytes that have not come back.
-        bytes_left: u64,
-    },
-}
-
 /// The work that has changed hands.
-pub(crate) struct Stealing<'a, D: Dir, T> {
-    pub(super) exchange: &'a dyn Exchange,
+pub(crate) struct Stealing<'a, D: Dir> {
+    pub(crate) exchange: &'a dyn Exchange,
     pub(crate) role: Role,
     execution: Execution,
-    away: Mutex<Away<D, T>>,
+    away: Mutex<Away<D>>,
     /// The loan in each borrowed parent, by the address of its node.
     borrowed: Mutex<HashMap<usize, Loan>>,
 }
@@ -99,24 +76,26 @@ pub(super) struct Loan {
     pub(super) is_home: bool,
 }
 
-struct Away<D: Dir, T> {
+struct Away<D: Dir> {
     next_ticket: u64,
-    /// By the numbers of their tickets.
-    kept: HashMap<u64, Kept<D, T>>,
+    /// The names that this engine has given away, by the numbers of their tickets.
+    names: HashMap<u64, Names<D>>,
 }
 
-impl<'a, D: Dir, T> Stealing<'a, D, T> {
-    pub(crate) fn new(Sharing { exchange, role }: Sharing<'a>, execution: Execution) -> Self {
-        Self {
+impl<'a, D: Dir> Stealing<'a, D> {
+    /// Returns the work of a run, if other engines share it.
+    pub(crate) fn of(setup: &Setup<'a>, execution: Execution) -> Option<Self> {
+        let Sharing { exchange, role } = setup.sharing?;
+        Some(Self {
             exchange,
             role,
             execution,
             away: Mutex::new(Away {
                 next_ticket: 0,
-                kept: HashMap::default(),
+                names: HashMap::default(),
             }),
             borrowed: Mutex::default(),
-        }
+        })
     }
 
     /// Returns `true` if this engine gives work to others. In a dry run the leader plans all changes, because no other
@@ -151,82 +130,40 @@ impl<'a, D: Dir, T> Stealing<'a, D, T> {
     }
 
     /// Keeps names until they come back.
-    fn keep_names(&self, names: Names<D>) -> Stolen {
+    fn keep(&self, names: Names<D>) -> Stolen {
         let parent = Arc::clone(&names.parent);
         let is_for_home = names.home.is_some();
         let entries = names.entries.entries();
         let travelling = entries.map(|entry| (entry.record_type(), entry.name.into()));
-        let load = Load::Names(travelling.collect());
-        Stolen {
-            is_for_home,
-            ..self.keep(&parent, 0..0, load, Kept::Names(names))
-        }
-    }
-
-    /// Keeps something in `parent` until it comes back.
-    fn keep(&self, parent: &Node<D>, content: Range<u64>, load: Load, kept: Kept<D, T>) -> Stolen {
+        let travelling = travelling.collect();
         let mut away = lock(&self.away);
         let ticket = Ticket {
             victim: self.exchange.engine(),
             number: away.next_ticket,
-            start: content.start,
-            end: content.end,
         };
         away.next_ticket += 1;
-        away.kept.insert(ticket.number, kept);
+        away.names.insert(ticket.number, names);
         drop(away);
         Stolen {
             ticket,
             operand: parent.place.operand,
-            source: identify(parent, Side::Source),
-            dest: identify(parent, Side::Dest),
+            source: identify(&parent, Side::Source),
+            dest: identify(&parent, Side::Dest),
             inheritance: D::inheritance(&parent.state),
-            path: path_below_operand(parent),
-            is_for_home: false,
+            path: path_below_operand(&parent),
+            is_for_home,
             last_try: None,
-            load,
+            names: travelling,
         }
+    }
+
+    /// Returns the names that come back under a ticket.
+    fn redeem(&self, ticket: Ticket) -> Option<Names<D>> {
+        lock(&self.away).names.remove(&ticket.number)
     }
 }
 
-impl<D: Dir, T> Stealing<'_, D, T> {
-    /// Keeps a task of the visitor until other engines have copied its range.
-    fn keep_range<V: Visitor<Dir = D, Task = T>>(&self, task: T) -> Stolen {
-        let Some(range) = V::range(&task) else {
-            unreachable!("BUG: a thief was given a task that it cannot take");
-        };
-        let (parent, content) = (Arc::clone(range.parent), range.content);
-        let load = Load::Range(Box::new(range.file));
-        let bytes_left = content.end - content.start;
-        let kept = Kept::Range { task, bytes_left };
-        self.keep(&parent, content, load, kept)
-    }
-
-    /// Returns a task for what comes back under a ticket. Also returns 1 if all of it has come back, or else 0.
-    fn redeem<V>(&self, ticket: Ticket, given: Given) -> Option<(Task<V>, usize)>
-    where
-        V: Visitor<Dir = D, Task = T>,
-    {
-        let mut away = lock(&self.away);
-        match away.kept.remove(&ticket.number)? {
-            Kept::Names(names) => {
-                let names = Box::new(names);
-                Some((Task::Returned { names, given }, 1))
-            }
-            Kept::Range { task, bytes_left } => {
-                let part = V::returned(&task, ticket.content(), given)?;
-                let bytes_left = bytes_left.saturating_sub(ticket.end.saturating_sub(ticket.start));
-                if bytes_left > 0 {
-                    let kept = Kept::Range { task, bytes_left };
-                    away.kept.insert(ticket.number, kept);
-                }
-                Some((Task::Own(part), usize::from(bytes_left == 0)))
-            }
-        }
-    }
-}
-
-impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
+impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir> {
     fn can_take(&self, task: &Task<V>) -> Take {
         let is_near = |place| above(place).nth(MOST_LEVELS).is_none();
         match task {
@@ -238,20 +175,12 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
             Task::Batch { node, .. } if is_near(&node.place) && !self.is_home_of(node) => {
                 Take::Always
             }
-            // Another task has the rest of the file.
-            Task::Own(task) if V::range(task).is_some_and(|range| is_near(&range.parent.place)) => {
-                Take::Always
-            }
-            Task::Stolen(stolen) if matches!(stolen.load, Load::Range(_)) => Take::Always,
             _ => Take::Never,
         }
     }
 
     fn give(&self, tasks: Vec<Task<V>>, expect: &dyn Fn(usize)) {
         let mut all: Vec<Names<V::Dir>> = Vec::new();
-        let mut stolen = Vec::new();
-        // Ranges of other engines go back there.
-        let mut passed_on = Vec::new();
         for task in tasks {
             match task {
                 Task::Enter { place, purpose } => add_directory(&mut all, place, purpose),
@@ -261,16 +190,13 @@ impl<V: Visitor> Thieves<Task<V>> for Stealing<'_, V::Dir, V::Task> {
                     entries: listing.entries().to_listing(),
                     home: None,
                 }),
-                Task::Own(task) => stolen.push(self.keep_range::<V>(task)),
-                Task::Stolen(range) => passed_on.push(*range),
                 _ => unreachable!("BUG: a thief was given a task that it cannot take"),
             }
         }
-        stolen.extend(all.into_iter().map(|names| self.keep_names(names)));
         // They may come back as soon as they are given.
-        expect(stolen.len());
-        stolen.extend(passed_on);
-        self.exchange.give(stolen);
+        expect(all.len());
+        let stolen = all.into_iter().map(|names| self.keep(names));
+        self.exchange.give(stolen.collect());
     }
 
     fn steal(&self) {
@@ -299,7 +225,7 @@ fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purp
 }
 
 /// Returns the work that the engines share, after some of it has changed hands.
-pub(super) fn stealing<V: Visitor>(visitor: &V) -> &Stealing<'_, V::Dir, V::Task> {
+pub(super) fn stealing<V: Visitor>(visitor: &V) -> &Stealing<'_, V::Dir> {
     visitor.stealing().expect("BUG: nothing is shared")
 }
 
@@ -339,16 +265,13 @@ fn send<V: Visitor>(names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
     };
     // They may come back as soon as they are given.
     worker.expect_returns(1);
-    let stolen = stealing.keep_names(names);
+    let stolen = stealing.keep(names);
     stealing.exchange.entrust(home, vec![stolen]);
 }
 
 /// Passes messages of other engines on to the workers, until the exchange ends. The run of an assistant does not end
 /// before that.
-pub(super) fn attend<V: Visitor>(
-    stealing: &Stealing<'_, V::Dir, V::Task>,
-    inlet: &Inlet<'_, Task<V>>,
-) {
+pub(super) fn attend<V: Visitor>(stealing: &Stealing<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
     if stealing.role == Role::Leader {
         inlet.allow_end();
     }
@@ -360,8 +283,9 @@ pub(super) fn attend<V: Visitor>(
                 inlet.put(tasks.collect(), 0);
             }
             Incoming::Returned(ticket, given) => {
-                if let Some((task, expected)) = stealing.redeem(ticket, given) {
-                    inlet.put([task].into(), expected);
+                if let Some(names) = stealing.redeem(ticket) {
+                    let names = Box::new(names);
+                    inlet.put([Task::Returned { names, given }].into(), 1);
                 }
             }
             Incoming::End => break,
@@ -397,6 +321,11 @@ pub(super) fn take_back<V: Visitor>(
 /// Returns the directories that `place` is in, from its parent to the operand.
 pub(super) fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<D>>> {
     iter::successors(place.parent.as_ref(), |node| node.place.parent.as_ref())
+}
+
+/// Returns the number of names on the way from the operand to `node`.
+pub(crate) fn levels<D: Dir>(node: &Node<D>) -> usize {
+    above(&node.place).count()
 }
 
 /// Returns the names on the way from the operand to `parent`.

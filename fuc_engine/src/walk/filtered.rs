@@ -14,10 +14,9 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Visit, Visitor, Walker, queue};
-use crate::distribute::Finished;
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
 use crate::hashing::HashMap;
-use crate::node::{Dir, Node, Place, Side};
+use crate::node::{Dir, Finished, Node, Place, Side};
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Listed, Listing, Symlinks};
 

@@ -34,8 +34,7 @@ use super::tuning::{
 use super::{
     NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
 };
-use crate::distribute::Finished;
-use crate::node::{Dir, Side};
+use crate::node::{Dir, Finished, Side};
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 

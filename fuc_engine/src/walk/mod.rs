@@ -29,11 +29,11 @@
 //! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
 //! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
-//! | `exchange` | giving names of a directory, and ranges of a file, to other engines |
+//! | `exchange` | giving names of a directory to other engines |
 //! | `borrowing` | working on directories and entries of other engines |
 
 use std::ffi::CStr;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +42,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Exchange, Finished, Given, Role, Stolen};
-use crate::node::{self, Dir, Node, Place, Side};
+use crate::distribute::{Exchange, Given, Role, Stolen};
+use crate::node::{self, Dir, Finished, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
 use crate::sys::{
@@ -55,9 +55,8 @@ use exchange::Names;
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{OwnRange, Stealing, entrust};
+pub(crate) use exchange::{Stealing, entrust, levels};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
-pub(crate) use list::offer;
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod borrowing;
@@ -131,17 +130,6 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
-    /// Copies the range of a file in the borrowed directory `parent`, or a part of it. Gives the other parts away, and
-    /// takes them from the ticket. Reports no failure, because the other engine copies the range again.
-    fn copy_range(
-        &self,
-        _parent: &NodeOf<Self>,
-        _stolen: &mut Stolen,
-        _worker: &mut Walker<'_, '_, Self>,
-    ) -> Given {
-        Given::NotReached
-    }
-
     /// Returns the permission for private descriptor tables, and the descriptors that all threads use.
     fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
         None
@@ -151,7 +139,7 @@ pub(crate) trait Visitor: Sync + Sized {
     fn roots(&self) -> &dyn Roots;
 
     /// Returns the work that is shared with other engines, if there are any. Without them, nothing below is called.
-    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir, Self::Task>>;
+    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir>>;
 
     /// Returns how many operands have entries that other engines may give.
     fn operands(&self) -> usize;
@@ -176,16 +164,6 @@ pub(crate) trait Visitor: Sync + Sized {
 
     /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
     fn reached(&self, _top: &NodeOf<Self>) {}
-
-    /// Returns the range of a file that one of the visitor's own tasks copies, if another engine may do that.
-    fn range(_task: &Self::Task) -> Option<OwnRange<'_, Self::Dir>> {
-        None
-    }
-
-    /// Returns a task for content that comes back from another engine. The range of `task` contains it.
-    fn returned(_task: &Self::Task, _content: Range<u64>, _given: Given) -> Option<Self::Task> {
-        None
-    }
 
     /// Reports entries of `node` that were not processed, because their home could not reach the directory.
     fn home_not_reached(&self, _node: &NodeOf<Self>, _names: &Listing) {}
@@ -255,7 +233,7 @@ pub(crate) enum Task<V: Visitor> {
     Resume { node: NodeOf<V>, position: SharedFd },
     /// Process a part of a listing.
     Batch { node: NodeOf<V>, listing: Listing },
-    /// Process names of another engine, or copy a range of its file.
+    /// Process names of another engine.
     Stolen(Box<Stolen>),
     /// Go on with entries that come back from another engine.
     Returned {

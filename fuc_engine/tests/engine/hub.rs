@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, Role, Stolen, Ticket};
-use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary, Throttle};
+use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Role, Stolen, Ticket};
+use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
 use crate::kit::{Counts, Failure, paths};
 
@@ -24,8 +24,8 @@ pub(crate) struct Hub<F> {
     /// How often entries were given to their home.
     entrusted: AtomicUsize,
     home: Home,
-    /// The leader begins a large file only when another engine wants work.
-    is_patient: bool,
+    /// The large files that the hub has taken over, if it does that.
+    taken: Option<Mutex<Vec<LargeCopy>>>,
     /// Is called whenever entries change hands, before the engine that gets them knows.
     on_theft: F,
 }
@@ -64,7 +64,7 @@ impl<F: Fn() + Sync> Hub<F> {
             not_reached: AtomicUsize::new(0),
             entrusted: AtomicUsize::new(0),
             home: Home::ByInode,
-            is_patient: false,
+            taken: None,
             on_theft,
         }
     }
@@ -75,10 +75,17 @@ impl<F: Fn() + Sync> Hub<F> {
         self
     }
 
-    /// Lets the leader begin a large file only when another engine wants work.
-    pub(crate) fn patient(mut self) -> Self {
-        self.is_patient = true;
+    /// Lets the hub take over large files, which it does not copy.
+    pub(crate) fn taking_over(mut self) -> Self {
+        self.taken = Some(Mutex::default());
         self
+    }
+
+    /// Returns the large files that the hub has taken over, by their sources.
+    pub(crate) fn taken(&self) -> Vec<LargeCopy> {
+        let mut taken = self.taken.as_ref().unwrap().lock().unwrap().clone();
+        taken.sort_by(|a, b| a.source.cmp(&b.source));
+        taken
     }
 
     pub(crate) fn engines(&self) -> usize {
@@ -117,7 +124,10 @@ impl<F: Fn() + Sync> Hub<F> {
         observers: &[O],
     ) -> Vec<Summary> {
         self.run(observers, |engine, observer, desk| match engine {
-            0 => desk.lead(copy.clone()).run(paths(sources), dest, observer),
+            0 => copy
+                .clone()
+                .shared_by(desk, Role::Leader)
+                .run(paths(sources), dest, observer),
             _ => copy
                 .clone()
                 .shared_by(desk, Role::Assistant)
@@ -185,34 +195,9 @@ impl<F: Fn() + Sync> Hub<F> {
     }
 }
 
-impl<F: Fn() + Sync> Desk<'_, F> {
-    /// Lets a copy lead the others.
-    pub(crate) fn lead<'c>(&'c self, copy: CopyOp<'c>) -> CopyOp<'c> {
-        let copy = copy.shared_by(self, Role::Leader);
-        match self.hub.is_patient {
-            true => copy.throttled_by(self),
-            false => copy,
-        }
-    }
-}
-
 impl<F> fmt::Debug for Desk<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Desk {}", self.engine)
-    }
-}
-
-/// Waits after each entry. A large file is copied later.
-impl<F: Fn() + Sync> Throttle for Desk<'_, F> {
-    fn wait(&self, entries: u64, _bytes: u64) {
-        if entries == 0 {
-            return;
-        }
-        let thieves = &self.hub.seats[self.engine].thieves;
-        let begin = Instant::now();
-        while thieves.lock().unwrap().is_empty() && begin.elapsed() < Duration::from_secs(1) {
-            thread::sleep(Duration::from_millis(1));
-        }
     }
 }
 
@@ -221,19 +206,8 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         self.engine as u32
     }
 
-    /// If the leader is patient, repeats the request of an engine that waits for work of this one.
     fn receive(&self) -> Incoming {
-        let Seat { inbox, thieves, .. } = &self.hub.seats[self.engine];
-        if !self.hub.is_patient {
-            return inbox.1.recv().unwrap();
-        }
-        loop {
-            match inbox.1.recv_timeout(Duration::from_millis(1)) {
-                Ok(message) => return message,
-                Err(_) if thieves.lock().unwrap().is_empty() => {}
-                Err(_) => return Incoming::Request,
-            }
-        }
+        self.hub.seats[self.engine].inbox.1.recv().unwrap()
     }
 
     fn steal(&self) {
@@ -300,6 +274,13 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
             .fetch_add(usize::from(is_missed), Ordering::Relaxed);
         let victim = ticket.victim as usize;
         self.hub.send(victim, Incoming::Returned(ticket, given));
+    }
+
+    fn divide(&self, file: LargeCopy) -> bool {
+        let taken = self.hub.taken.as_ref();
+        taken
+            .map(|taken| taken.lock().unwrap().push(file))
+            .is_some()
     }
 
     fn end(&self) {

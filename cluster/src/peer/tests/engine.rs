@@ -208,7 +208,7 @@ impl Engine {
         });
         Some(match parent {
             Parent::Borrowed(ticket) => Outgoing::GiveBack(ticket, given),
-            _ => Outgoing::End,
+            _ => Outgoing::End(Vec::new()),
         })
     }
 
@@ -271,8 +271,6 @@ impl Engine {
         let ticket = Ticket {
             victim: rank,
             number: self.next_ticket,
-            start: 0,
-            end: 0,
         };
         self.next_ticket += 1;
         self.given.insert(ticket.number, (parent, 0));

@@ -17,7 +17,6 @@
 //! before, and then the copy fails.
 //!
 //! - [`sparse`]: finds the holes of a source, and leaves holes in a dest.
-//! - [`range`]: copies a range of a file of which other workers copy other ranges.
 //! - [`read_ahead`]: lets the kernel read the source of a server ahead.
 //!
 //! Nothing here knows entries, paths or reports.
@@ -32,12 +31,10 @@ use super::options::{CopyOp, Reflink, Sparse};
 use crate::observer::{CopyMethod, Mechanism};
 use crate::sys::{self, Fd, Stat, Storage};
 
-mod range;
 mod read_ahead;
 mod sparse;
 
-pub(super) use range::RangeCopy;
-pub(super) use sparse::{extend, is_zero, takes_any_order};
+pub(super) use sparse::is_zero;
 
 use read_ahead::ReadAhead;
 use sparse::SparseWriter;
@@ -78,27 +75,16 @@ const TRIAL_FROM: u64 = 1 << 20;
 /// extra call does not pay, because `copy_file_range` clones too if the filesystem can.
 const CLONE_FROM: u64 = 4 << 20;
 
-/// A piece of content that was moved.
-#[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) bytes: u64,
-    /// The position of the rest, if other workers could copy a part of it.
-    pub(super) rest: Option<u64>,
-}
-
 /// Says how a copy goes on after a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Piece,
-    /// The copy ends, because other workers want a part of the rest.
-    Share,
     /// The run was cancelled.
     Cancel,
 }
 
-/// Called between the pieces of a large file, with the bytes moved since the last call. It returns [`Next::Share`] only after
-/// a piece with a rest.
-type OnPiece<'p> = &'p mut dyn FnMut(Piece) -> Next;
+/// Called between the pieces of a large file, with the bytes moved since the last call.
+type OnPiece<'p> = &'p mut dyn FnMut(u64) -> Next;
 
 /// The reason why content could not be moved, by the side that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +188,6 @@ pub(super) struct ContentCopy<'a> {
     unreported: u64,
     /// `true` if the source ended before its size.
     is_short: bool,
-    /// Several workers copy the rest, and complete the dest.
-    is_shared: bool,
 }
 
 impl<'a> ContentCopy<'a> {
@@ -226,11 +210,10 @@ impl<'a> ContentCopy<'a> {
             read_ahead: None,
             unreported: 0,
             is_short: false,
-            is_shared: false,
         }
     }
 
-    /// Copies to the end of the source, unless other workers want a part of the rest.
+    /// Copies to the end of the source.
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
@@ -245,10 +228,8 @@ impl<'a> ContentCopy<'a> {
                 self.find_zeros()?;
             }
             self.try_rungs()?;
-            if !self.is_shared {
-                self.writer.end_content()?;
-                self.cut_at_end()?;
-            }
+            self.writer.end_content()?;
+            self.cut_at_end()?;
             if self.dest.keeps_content {
                 self.cut_old_content()?;
             }
@@ -410,7 +391,7 @@ impl<'a> ContentCopy<'a> {
                     if is_all && self.source.reports_true_size() {
                         return Ok(Rung::Copied);
                     }
-                    self.report_moved(least, None)?;
+                    self.report_moved(least)?;
                 }
                 None => {
                     self.method.offload = Mechanism::Unsupported;
@@ -436,27 +417,24 @@ impl<'a> ContentCopy<'a> {
     }
 
     /// Reports the bytes that were moved since the last report, if there are at least `least`.
-    fn report_moved(&mut self, least: usize, rest: Option<u64>) -> Result<(), ContentError> {
+    fn report_moved(&mut self, least: usize) -> Result<(), ContentError> {
         if self.unreported < least as u64 {
             return Ok(());
         }
         let bytes = std::mem::take(&mut self.unreported);
-        match (self.writer.on_piece)(Piece { bytes, rest }) {
-            Next::Piece => {}
-            Next::Share => self.is_shared = true,
-            Next::Cancel => return Err(ContentError::Cancelled),
+        match (self.writer.on_piece)(bytes) {
+            Next::Piece => Ok(()),
+            Next::Cancel => Err(ContentError::Cancelled),
         }
-        Ok(())
     }
 
-    /// Copies up to `limit` bytes from the current offsets, and returns how many there were. There are fewer if other
-    /// workers want a part of the rest.
+    /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
     fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
         if self.buffer.len() < self.buffer_bytes {
             self.buffer.resize(self.buffer_bytes, 0);
         }
         let mut done = 0;
-        while done < limit && !self.is_shared {
+        while done < limit {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
                 .min(self.buffer_bytes);
@@ -480,7 +458,7 @@ impl<'a> ContentCopy<'a> {
                 true => READ_PIECE_BYTES,
                 false => 1,
             };
-            self.report_moved(least, Some(self.writer.position()))?;
+            self.report_moved(least)?;
         }
         // Only few files need a large buffer.
         if self.buffer.len() > BUFFER_BYTES {
@@ -519,8 +497,8 @@ mod tests {
             ..CopyOp::default()
         };
         let mut reported = Vec::new();
-        let mut on_piece = |piece: Piece| {
-            reported.push(piece.bytes);
+        let mut on_piece = |bytes| {
+            reported.push(bytes);
             Next::Piece
         };
         let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).run();
@@ -533,7 +511,7 @@ mod tests {
     #[test]
     fn a_small_file_is_copied_without_a_pause() {
         for storage in [Storage::Native, Storage::Server, Storage::Other] {
-            assert_eq!(reported(1024, storage), [], "{storage:?}");
+            assert_eq!(reported(1024, storage), [0; 0], "{storage:?}");
         }
     }
 

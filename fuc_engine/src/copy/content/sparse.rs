@@ -31,9 +31,9 @@ use std::os::fd::BorrowedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::{ALL, ContentCopy, ContentError, Next, OnPiece, PIECE_BYTES, Piece, Rung};
+use super::{ALL, ContentCopy, ContentError, Next, OnPiece, PIECE_BYTES, Rung};
 use crate::observer::Mechanism;
-use crate::sys::{self, Storage};
+use crate::sys;
 
 impl ContentCopy<'_> {
     /// Returns `true` if the source has no byte at `position`. It may have grown since it was opened.
@@ -111,7 +111,7 @@ impl ContentCopy<'_> {
                 Some(bytes) => {
                     at += bytes as u64;
                     self.note_copied(bytes as u64);
-                    self.report_moved(1, None)?;
+                    self.report_moved(1)?;
                 }
                 None => {
                     self.method.offload = Mechanism::Unsupported;
@@ -125,7 +125,7 @@ impl ContentCopy<'_> {
 
 /// Returns the next data of a file at or after `at`, or `None` if there is none. The data ends at [`u64::MAX`] if its end
 /// is unknown, because the file was changed or its filesystem does not say.
-pub(super) fn next_data(file: BorrowedFd<'_>, at: u64) -> Result<Option<Range<u64>>, Errno> {
+fn next_data(file: BorrowedFd<'_>, at: u64) -> Result<Option<Range<u64>>, Errno> {
     let start = match sys::seek(file, SeekFrom::Data(at)) {
         Err(Errno::NXIO) => return Ok(None),
         start => start?,
@@ -287,8 +287,7 @@ impl<'a> SparseWriter<'a> {
             sys::write_all(self.dest, zeros).map_err(ContentError::Write)?;
             self.written_to += zeros.len() as u64;
             self.offset = self.written_to;
-            let (bytes, rest) = (0, None);
-            if (self.on_piece)(Piece { bytes, rest }) == Next::Cancel {
+            if (self.on_piece)(0) == Next::Cancel {
                 return Err(ContentError::Cancelled);
             }
         }
@@ -317,7 +316,7 @@ impl<'a> SparseWriter<'a> {
 }
 
 /// Extends a file to `end` by a hole. If that is refused, writes a zero at the end.
-pub(crate) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
+fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
     let has_size = || sys::stat_open(file).is_ok_and(|stat| stat.st_size as u64 == end);
     // Some servers return success and extend nothing.
     match sys::set_size(file, end) {
@@ -326,13 +325,6 @@ pub(crate) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
         Err(errno) => sys::check_content(file, errno)?,
     }
     sys::write_all_at(file, &[0], end - 1)
-}
-
-/// Returns `true` if content may be written behind the end of an empty dest of `size`, which some servers refuse. Writes
-/// the last byte to find out.
-pub(crate) fn takes_any_order(dest: BorrowedFd<'_>, size: u64) -> bool {
-    Storage::of(dest) == Storage::Native
-        || sys::write_all_at(dest, &[0], size.saturating_sub(1)).is_ok()
 }
 
 /// Returns `true` if a dest has no room, so that zeros would not fit either.

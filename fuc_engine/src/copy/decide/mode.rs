@@ -17,9 +17,8 @@ const SET_GROUP_ID: u32 = 0o2000;
 const STICKY: u32 = 0o1000;
 pub(crate) const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// The permissions that the owner of a directory needs to fill it.
-const OWNER: u32 = 0o700;
-
-/// The permissions that the owner of a file needs to copy ranges of it on several machines.
+pub(crate) const OWNER: u32 = 0o700;
+/// The permissions that the owner of a file needs to read and write it.
 pub(crate) const OWNER_FILE: u32 = 0o600;
 
 /// Says whether this run created the dest.

@@ -10,9 +10,6 @@
 //! Each write sets the time of modification to the present. So a file that is being written looks newer than its source,
 //! and `cp -u` would keep it after SIGKILL. A large dest therefore has no name until it is complete: the kernel removes it if its
 //! process ends. A power cut may still leave the name without the content.
-//!
-//! Another machine cannot open a file without a name. A dest that several engines write is created beside its place,
-//! under a hidden name that cannot be guessed. If the engine dies, only this file is left.
 
 use std::ffi::CStr;
 use std::os::fd::AsFd;
@@ -53,8 +50,6 @@ pub(crate) enum Naming {
     AtOnce,
     /// The dest gets its name when it is complete, if that is possible. It has none until then.
     WhenComplete,
-    /// The same, and it has a hidden name until then, by which other engines open it.
-    Hidden,
     /// It has a hidden name until it replaces the file at its place.
     Replacing,
 }
@@ -106,9 +101,9 @@ impl<'w> OpenDest<'w> {
         }
     }
 
-    /// Returns a new dest that has another name until it is complete.
-    pub(crate) fn beside(fd: Fd, naming: Naming, name: Box<CStr>) -> Self {
-        let mut dest = Self::new_file(fd, naming);
+    /// Returns a new dest that has another name until it replaces the file at its place.
+    fn beside(fd: Fd, name: Box<CStr>) -> Self {
+        let mut dest = Self::new_file(fd, Naming::Replacing);
         dest.writing.get_or_insert_default().hidden_name = Some(name);
         dest
     }
@@ -135,30 +130,24 @@ impl<'w> OpenDest<'w> {
         linked.is_ok()
     }
 
-    /// Closes a complete dest that has a hidden name, and renames it. Returns `false` if it replaces nothing and cannot be
-    /// renamed, so that the file must be written under its name instead. Removes it if it does not get its name.
+    /// Closes a complete dest that has a hidden name, and renames it. Removes it if it does not get its name.
     ///
     /// It is closed first, because a server may report only then that it has not stored the content, and because some
     /// filesystems rename no open files.
     #[cold]
-    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<bool, Failure> {
-        let naming = self.naming;
+    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<(), Failure> {
         let (closed, stored) = self.close();
         let (dir, name) = (entry.dest_dir, closed.name(entry));
-        let renamed = closed.check(entry).and_then(|()| match (stored, naming) {
-            (Err(errno), _) => Err(errno),
-            (Ok(()), Naming::Hidden) => sys::rename_to_new(dir, name, entry.dest_name),
-            (Ok(()), _) => sys::rename(dir, name, entry.dest_name),
-        });
+        let rename = |()| sys::rename(dir, name, entry.dest_name);
+        let renamed = closed.check(entry).and(stored).and_then(rename);
         let Err(errno) = renamed else {
-            return Ok(true);
+            return Ok(());
         };
         closed.remove_hidden(entry);
-        match (stored, naming) {
-            (Err(errno), _) => Err(entry.making_failure(Operation::Close, errno)),
-            (Ok(()), Naming::Hidden) => Ok(false),
-            (Ok(()), _) => Err(entry.making_failure(Operation::CreateFile, errno)),
-        }
+        Err(match stored {
+            Err(errno) => entry.making_failure(Operation::Close, errno),
+            Ok(()) => entry.making_failure(Operation::CreateFile, errno),
+        })
     }
 
     /// Closes the dest, and removes it by its name.
@@ -250,30 +239,15 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     ctx.descriptors.making_room(create).ok()
 }
 
-/// Creates a dest under a hidden name. Returns `None` if that is not possible, or if something may be at the dest.
-#[cold]
-pub(crate) fn try_create_hidden<'w>(entry: &Entry<'_>, source: &Stat) -> Option<OpenDest<'w>> {
-    let is_vacant = entry.dest_directory_origin() == Origin::Created
-        || entry.stat_dest(Symlinks::NoFollow).err() == Some(Errno::NOENT);
-    if !is_vacant {
-        return None;
-    }
-    create_beside(entry, source.st_mode, Naming::Hidden).ok()
-}
-
-/// Creates a file in the directory of the dest, which has another name until it is complete.
-fn create_beside<'w>(
-    entry: &Entry<'_>,
-    source_mode: u32,
-    naming: Naming,
-) -> Result<OpenDest<'w>, Errno> {
+/// Creates a file in the directory of the dest, which has another name until it replaces the dest.
+fn create_beside<'w>(entry: &Entry<'_>, source_mode: u32) -> Result<OpenDest<'w>, Errno> {
     let name = hidden_name(entry.dest_name);
     let mode = entry.ctx.policy.creation_mode(source_mode);
     let file = entry
         .ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
-    Ok(OpenDest::beside(file, naming, name.into_boxed_c_str()))
+    Ok(OpenDest::beside(file, name.into_boxed_c_str()))
 }
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
@@ -479,7 +453,7 @@ impl<'o> Opening<'o> {
         if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
             return Err(failed(Errno::PERM));
         }
-        create_beside(entry, source.stat.st_mode, Naming::Replacing).map_err(failed)
+        create_beside(entry, source.stat.st_mode).map_err(failed)
     }
 
     /// Creates the file that a link at the dest leads to.

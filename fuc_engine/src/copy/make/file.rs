@@ -21,7 +21,7 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Piece, Sink};
+use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Sink};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{Naming, OpenDest};
@@ -188,9 +188,7 @@ impl<'f> Filling<'f> {
                 .changes
                 .write(&source.stat, || match options.spares_cache {
                     true => self.move_past_cache(worker),
-                    false => {
-                        self.move_content(worker, |worker, piece| worker.copied_piece(piece.bytes))
-                    }
+                    false => self.move_content(worker, W::copied_piece),
                 })
         };
         match moved {
@@ -214,10 +212,10 @@ impl<'f> Filling<'f> {
             Ok(())
         };
         let mut written = Ok(());
-        let moved = self.move_content(worker, |worker, piece| {
-            bytes_read += piece.bytes;
+        let moved = self.move_content(worker, |worker, bytes| {
+            bytes_read += bytes;
             written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
-            match worker.copied_piece(piece.bytes) {
+            match worker.copied_piece(bytes) {
                 next if written.is_ok() => next,
                 _ => Next::Cancel,
             }
@@ -230,10 +228,10 @@ impl<'f> Filling<'f> {
 
     /// Moves the content, and calls `after_piece` between the pieces.
     #[inline(always)]
-    pub(crate) fn move_content<W: CopyWorker>(
+    fn move_content<W: CopyWorker>(
         &self,
         worker: &mut W,
-        mut after_piece: impl FnMut(&mut W, Piece) -> Next,
+        mut after_piece: impl FnMut(&mut W, u64) -> Next,
     ) -> Result<Moved, ContentError> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
         let sink = Sink {
@@ -241,7 +239,7 @@ impl<'f> Filling<'f> {
             is_file: self.dest.is_file,
             keeps_content: self.dest.keeps_content,
         };
-        let mut after = |piece| after_piece(worker, piece);
+        let mut after = |bytes| after_piece(worker, bytes);
         let options = self.entry.ctx.policy.options;
         let moved = ContentCopy::new(self.source, sink, options, &mut buffer, &mut after).run();
         worker.scratch().buffer = buffer;
@@ -250,7 +248,7 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    pub(crate) fn finish(self, moved: Moved) -> Result<Filled, Failure> {
+    fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let entry = self.entry;
         let mut attributes = None;
         if entry.ctx.policy.sets_attributes {
@@ -276,7 +274,10 @@ impl<'f> Filling<'f> {
         } = self;
         let is_file = dest.is_file;
         let has_name = match dest.naming {
-            Naming::Hidden | Naming::Replacing => dest.close_and_rename(entry)?,
+            Naming::Replacing => {
+                dest.close_and_rename(entry)?;
+                true
+            }
             Naming::WhenComplete if !dest.give_name(entry) => false,
             Naming::WhenComplete | Naming::AtOnce => {
                 let OpenDest { fd, writing, .. } = dest;
@@ -365,7 +366,7 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    pub(crate) fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
+    fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
         let entry = self.entry;
         if let Some(mode) = self.dest.mode_before {
             attributes::restore_permissions(mode, self.dest.fd.as_fd());
@@ -385,7 +386,7 @@ impl<'f> Filling<'f> {
                         let _ = self.dest.remove(entry);
                     }
                     Naming::AtOnce | Naming::WhenComplete => {}
-                    Naming::Hidden | Naming::Replacing => self.dest.remove_hidden(entry),
+                    Naming::Replacing => self.dest.remove_hidden(entry),
                 }
                 entry
                     .dest_error(Operation::Clone, errno)
@@ -445,7 +446,6 @@ impl<'f> Filling<'f> {
         // If the dest gets no name, it has no content. The error to report is that of moving it.
         match self.dest.naming {
             Naming::WhenComplete => _ = self.dest.give_name(entry),
-            Naming::Hidden => _ = self.dest.close_and_rename(entry),
             Naming::AtOnce | Naming::Replacing => {}
         }
     }

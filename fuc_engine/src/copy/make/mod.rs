@@ -76,10 +76,6 @@ pub(super) trait CopyWorker {
     /// Accounts for a piece of a large file that was copied, and lets other workers have queued
     /// work before the next piece. Returns [`Next::Piece`], or [`Next::Cancel`] if the run was cancelled.
     fn copied_piece(&mut self, bytes: u64) -> Next;
-
-    /// Returns `true` if another engine wants a part of the content that this worker copies. To be called before
-    /// [`copied_piece`](Self::copied_piece), which drops a request that queued tasks do not answer.
-    fn is_asked(&self) -> bool;
 }
 
 /// Creates a copy that has no content by `create`, which gets its name, in the way that was settled. Returns `None` if it

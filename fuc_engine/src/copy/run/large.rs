@@ -1,27 +1,290 @@
-//! The way of a large file from its listing to its end; see [`large`](crate::copy::large).
+//! Large files: which they are, which of them are written at the same time, and the way of one from its listing to its end.
+//!
+//! ```text
+//! listed ─▶ queued ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
+//!             ▲        │ not yet      │                          │
+//!             │        ▼              └▶ taken over              │
+//!             └────── waits ◀── the next one ────────────────────┘
+//! ```
+//!
+//! These are the sizes from which a file is treated differently:
+//!
+//! | from | a file | constant |
+//! |---|---|---|
+//! | 1 MiB | gets its name last | `dest::NAMED_LAST_FROM` |
+//! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
+//! | 4 MiB | is a task of its own, and waits for room | `TASK_FROM` |
+//! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
+//! | 64 MiB | is compared at once by `--verify` | `verifying::BATCH_BYTES` |
+//!
+//! # Room
+//!
+//! Two files that are written at the same time can both run out of room, even if there is enough
+//! for one of them. So a large file waits until it can be written alone, unless there is room for
+//! all. It also waits if the process may use too little memory for more writers: the kernel counts
+//! pages that are not yet on the disk, too, and would kill the process. After a write has failed
+//! for lack of room, a large file is begun only if it fits: otherwise the old content of its dest
+//! would be lost, and no copy gained.
+//!
+//! A write makes a dest look new, so after SIGKILL a later `cp -u` keeps it. Of the dests that exist and are written in
+//! place, only one may be incomplete then, as with cp. So they are written one after the other.
+//!
+//! Invariant: while a file waits, another one is being written, or tries to begin. When that begins or ends, the next
+//! one tries. Of files that try at the same time, the last one finds itself alone.
 
-use std::ops::{ControlFlow, Range};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
 use std::os::fd::AsFd;
+use std::sync::{Mutex, OnceLock};
 
-use super::tasks::{CopyTask, resume, with_entry};
-use super::{CopyRun, EntryCopy, Processed};
+use rustix::io::Errno;
+
+use super::sharing;
+use super::tasks::resume;
+use super::{CopyRun, CopyTask, EntryCopy, Processed};
 use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
-use crate::copy::dest::{self, OpenDest};
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{CopyNode, Symlinks};
-use crate::copy::large::divided::{self, DividedFile, FilePart};
-use crate::copy::large::{
-    LargeFile, Needs, SharedSource, has_much_content, may_be_divided, may_come_later,
-};
-use crate::copy::make::file::Filling;
-use crate::distribute::{Given, Load, Stolen};
+use crate::copy::facts::{CopyDir, CopyNode, Symlinks};
+use crate::copy::options::Reflink;
+use crate::descriptors::Descriptors;
 use crate::error::Operation;
-use crate::node::{Place, Side};
+use crate::node::Side;
 use crate::sched::When;
-use crate::sys::{self, Pinned, Stat};
-use crate::walk::{self, Task, Walker};
+use crate::sync::lock;
+use crate::sys::{self, Device, Fd, Pinned, SharedFd, Stat, Storage};
+use crate::walk::{Task, Walker};
+
+/// Size from which a file is a task of its own.
+pub(super) const TASK_FROM: u64 = 4 << 20;
+
+/// Memory for each worker that writes a large file.
+///
+/// In a memory cgroup of 12 to 16 MiB, the kernel killed 4 of 42 copies of 25 files of 8 MB by two
+/// workers, and none with 24 MiB (Linux 6.18, a cgroup of version 1).
+const MEMORY_PER_WRITER: u64 = 12 << 20;
+
+/// Returns `true` if much content may have to be written.
+#[inline]
+pub(super) fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
+    let policy = &entry.ctx.policy;
+    let options = policy.options;
+    source.st_size as u64 >= TASK_FROM
+        && sys::is_regular(source)
+        && options.reflink != Reflink::Always
+        && policy.writes_content
+        && options.as_links.is_none()
+}
+
+/// Returns `true` if the content may be copied at another time than the entries beside it, or before the next operand.
+pub(super) fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
+    has_much_content(entry, source)
+        && !entry.ctx.policy.options.rules.ask
+        // Other names of the source wait until the copy is complete, so it is made at once.
+        && !entry.has_other_names(source)
+}
+
+/// A source that was opened, perhaps by another worker.
+pub(super) struct SharedSource {
+    fd: SharedFd,
+    pub(super) stat: Stat,
+    storage: Storage,
+}
+
+impl From<OpenSource> for SharedSource {
+    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
+        let fd = fd.into();
+        Self { fd, stat, storage }
+    }
+}
+
+impl SharedSource {
+    /// Returns the source for this worker.
+    pub(super) fn take(self, descriptors: &Descriptors<CopyDir>) -> Result<OpenSource, Errno> {
+        let Self { fd, stat, storage } = self;
+        let fd = descriptors.take_over(fd)?;
+        Ok(OpenSource { fd, stat, storage })
+    }
+}
+
+/// A large file whose content is still to be copied. Its dest was not touched yet.
+pub(crate) struct LargeFile {
+    /// `None` if the rules about the dest are still to be applied.
+    pub(super) source: Option<SharedSource>,
+    pub(super) entry: StoredEntry,
+    pub(super) needs: Needs,
+}
+
+impl LargeFile {
+    /// Descriptors that are open while it is queued.
+    pub(super) const DESCRIPTORS: usize = 1;
+}
+
+/// The room and the turn that a file needs before it is written.
+#[derive(Clone, Copy)]
+pub(super) struct Needs {
+    /// Bytes that a copy takes at least, if its holes stay holes.
+    bytes: u64,
+    /// The dest exists and is written in place.
+    pub(super) overwrites: bool,
+}
+
+impl Needs {
+    /// Returns the needs of a new dest.
+    pub(super) fn of(source: &Stat) -> Self {
+        Self {
+            bytes: bytes_on_disk(source),
+            overwrites: false,
+        }
+    }
+}
+
+/// The large files of a run that are being written, and those that wait.
+#[derive(Default)]
+pub(super) struct Room {
+    lane: Mutex<Lane>,
+    /// How many may be written at the same time. Found when it is first needed.
+    most_writers: OnceLock<u64>,
+}
+
+#[derive(Default)]
+struct Lane {
+    /// How many files are being written.
+    writers: u64,
+    /// The bytes of all of them. A sum of what filesystems say does not overflow.
+    bytes: u128,
+    /// One of them is written in place.
+    is_overwriting: bool,
+    waiting: VecDeque<Box<LargeFile>>,
+    /// The filesystems on which a write has failed for lack of room, and with which error.
+    full: Vec<(Device, Errno)>,
+}
+
+impl Lane {
+    fn add(&mut self, needs: Needs) {
+        self.writers += 1;
+        self.bytes += u128::from(needs.bytes);
+        self.is_overwriting |= needs.overwrites;
+    }
+
+    fn remove(&mut self, needs: Needs) {
+        self.writers -= 1;
+        self.bytes -= u128::from(needs.bytes);
+        self.is_overwriting &= !needs.overwrites;
+    }
+
+    /// Takes the next file that may try to begin.
+    fn next(&mut self) -> Option<Box<LargeFile>> {
+        let must_wait = |file: &LargeFile| file.needs.overwrites && self.is_overwriting;
+        let first = self.waiting.iter().position(|file| !must_wait(file))?;
+        self.waiting.remove(first)
+    }
+}
+
+impl Room {
+    /// Begins to write a file, until [`end`](Self::end). Keeps it and returns `None` if it must wait for others. `free`
+    /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
+    pub(super) fn begin(
+        &self,
+        file: Box<LargeFile>,
+        free: impl FnOnce(&StoredEntry) -> Option<u64>,
+    ) -> Option<Box<LargeFile>> {
+        let needs = file.needs;
+        let mut lane = lock(&self.lane);
+        if needs.overwrites && lane.is_overwriting {
+            lane.waiting.push_back(file);
+            return None;
+        }
+        let others = lane.writers;
+        lane.add(needs);
+        let bytes = lane.bytes;
+        drop(lane);
+        let fits = others == 0
+            || others < self.most_writers()
+                && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
+        if fits {
+            return Some(file);
+        }
+        let mut lane = lock(&self.lane);
+        // All others may have ended since.
+        if lane.writers == 1 {
+            return Some(file);
+        }
+        lane.remove(needs);
+        lane.waiting.push_back(file);
+        None
+    }
+
+    /// Notes that a file is not being written any more. Returns one that has waited.
+    pub(super) fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
+        let mut lane = lock(&self.lane);
+        lane.remove(needs);
+        lane.next()
+    }
+
+    /// Returns a file that has waited, after another one has begun.
+    pub(super) fn next(&self) -> Option<Box<LargeFile>> {
+        lock(&self.lane).next()
+    }
+
+    fn most_writers(&self) -> u64 {
+        *self
+            .most_writers
+            .get_or_init(|| sys::memory_limit().map_or(u64::MAX, |bytes| bytes / MEMORY_PER_WRITER))
+    }
+
+    /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
+    pub(super) fn note_failure(&self, entry: &Entry<'_>, errno: Option<Errno>) {
+        let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno else {
+            return;
+        };
+        let Some((_, device)) = dest_directory(entry) else {
+            return;
+        };
+        let full = &mut lock(&self.lane).full;
+        if !full.contains(&(device, errno)) {
+            full.push((device, errno));
+        }
+    }
+
+    /// Returns the error of an earlier write that found no room, if this source does not fit either.
+    pub(super) fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
+        if lock(&self.lane).full.is_empty() {
+            return None;
+        }
+        let (dir, device) = dest_directory(entry)?;
+        let free = sys::free_bytes(dir.as_fd());
+        // The old content makes room when it is truncated or unlinked.
+        let old = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::Follow);
+        let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
+        let needed = bytes_on_disk(source);
+        let lacks_room = |errno| match errno {
+            // The kernel cannot be asked how much of a quota is left. Incomplete files have
+            // used it up.
+            Errno::DQUOT => needed > old_bytes,
+            _ => free.is_some_and(|free| needed > old_bytes.saturating_add(free)),
+        };
+        let full = &lock(&self.lane).full;
+        let mut errors = full.iter().filter(|(full, _)| *full == device);
+        errors
+            .find(|(_, errno)| lacks_room(*errno))
+            .map(|(_, errno)| *errno)
+    }
+}
+
+/// Returns how many bytes a copy of the file takes at least, if its holes stay holes.
+#[allow(clippy::unnecessary_cast)] // The types of the fields depend on the architecture.
+fn bytes_on_disk(stat: &Stat) -> u64 {
+    (stat.st_size as u64).min((stat.st_blocks as u64).saturating_mul(512))
+}
+
+/// Opens the directory of the dest. Returns it with its device number, or `None` if that fails.
+fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
+    let dir = entry.open_directory(Side::Dest).ok()?;
+    let device = sys::stat_open(&dir).ok()?.st_dev;
+    Some((dir, device))
+}
 
 /// Lends a descriptor to a large file that can be [queued](queue). Returns `false` if it must be copied at once.
 #[cold]
@@ -126,7 +389,7 @@ pub(super) fn check_room(
     }
 }
 
-/// Copies the content if there is room. Other engines may copy parts of it.
+/// Copies the content if there is room, unless the caller does that.
 #[cold]
 pub(super) fn copy_content(
     copy: &mut EntryCopy<'_, '_, '_, '_>,
@@ -134,107 +397,93 @@ pub(super) fn copy_content(
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
     check_room(run, entry, &source.stat)?;
-    if run.stealing.is_some()
-        && may_be_divided(entry, &source)
-        && let Some(dest) = dest::try_create_hidden(entry, &source.stat)
-    {
-        return copy_together(copy, source, dest);
+    if may_come_later(entry, &source.stat) && sharing::is_taken_over(run, entry, &source) {
+        entry.emit_copied(None);
+        return Ok(Processed::Handled);
     }
     copy.copy_content(&source)
 }
 
-/// Copies the content until other engines want a part of the rest, which is the next task. The source has no other names.
-fn copy_together(
-    copy: &mut EntryCopy<'_, '_, '_, '_>,
-    source: OpenSource,
-    dest: OpenDest<'_>,
-) -> Result<Processed, Failure> {
-    let EntryCopy { run, entry, .. } = *copy;
-    let filling = Filling::new(entry, &source, dest);
-    match divided::fill(filling, copy.worker) {
-        ControlFlow::Break((dest, from)) => {
-            run.room.hold(Needs::of(&source.stat));
-            let part = FilePart::of_rest(entry, source, dest, from);
-            let task = Task::Own(CopyTask::Part(part));
-            copy.worker.push(task, When::Next);
-            Ok(Processed::QueuedLarge)
-        }
-        ControlFlow::Continue(filled) => {
-            if copy.note_filled(&source, filled)?.is_none() {
-                copy.copy_content(&source)?;
-            }
-            Ok(Processed::Handled)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Place;
+    use rustix::fs::FileType;
+
+    fn file(bytes: u64, overwrites: bool) -> Box<LargeFile> {
+        let place = Place {
+            parent: None,
+            name: c"f".into(),
+            operand: 0,
+        };
+        Box::new(LargeFile {
+            source: None,
+            entry: StoredEntry {
+                place,
+                kind: FileType::RegularFile,
+            },
+            needs: Needs { bytes, overwrites },
+        })
+    }
+
+    /// Begins to write a file, and returns its needs if it need not wait.
+    fn begin(room: &Room, bytes: u64, free: Option<u64>) -> Option<Needs> {
+        let begun = room.begin(file(bytes, false), |_| free);
+        begun.map(|file| file.needs)
+    }
+
+    #[test]
+    fn a_file_alone_needs_no_known_room() {
+        let room = Room::default();
+        for _ in 0..2 {
+            let begun = room.begin(file(7, false), |_| unreachable!("no other file is written"));
+            assert!(room.end(begun.unwrap().needs).is_none());
         }
     }
-}
 
-/// Copies a part of a file of this engine.
-pub(super) fn copy_part(part: FilePart, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    let last = part.copy(&worker.job.ctx, worker, |worker, half| {
-        walk::offer(Task::Own(CopyTask::Part(half)), worker);
-    });
-    finish(last, worker);
-}
-
-/// Copies a part of a file of another engine. The ticket is that of the content that was not given away.
-pub(super) fn copy_stolen<'a>(
-    parent: &CopyNode,
-    stolen: &mut Stolen,
-    worker: &mut Walker<'_, '_, CopyRun<'a>>,
-) -> Given {
-    let whole = stolen.clone();
-    let Load::Range(range) = &whole.load else {
-        return Given::NotReached;
-    };
-    let give = |worker: &mut Walker<'_, '_, CopyRun<'a>>, half: Range<u64>| {
-        let mut stolen = Box::new(whole.clone());
-        stolen.ticket.start = half.start;
-        stolen.ticket.end = half.end;
-        walk::offer(Task::Stolen(stolen), worker);
-    };
-    let mut content = stolen.ticket.content();
-    let given = divided::copy_for_another_engine(
-        &worker.job.ctx,
-        parent,
-        range,
-        &mut content,
-        worker,
-        give,
-    );
-    stolen.ticket.end = content.end;
-    given
-}
-
-/// Completes a file of which no other part is left.
-fn finish(file: Option<DividedFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    let run = worker.job;
-    let Some(DividedFile {
-        entry,
-        source,
-        dest,
-    }) = file
-    else {
-        return;
-    };
-    let needs = Needs::of(&source.stat);
-    let Place {
-        parent, operand, ..
-    } = &entry.place;
-    let operand = parent.is_none().then_some(*operand);
-    with_entry(entry, worker, |copy| {
-        let source = take(copy.entry, source)?;
-        let filled = dest.finish(copy.entry, &source);
-        if copy.note_filled(&source, filled)?.is_none() {
-            copy.copy_content(&source)?;
-        }
-        if copy.entry.is_operand() {
-            run.used.note(&run.ctx, copy.entry.operand, None);
-        }
-        Ok(())
-    });
-    if let Some(operand) = operand {
-        run.ctx.finish_operand(operand);
+    #[test]
+    fn files_are_written_together_if_there_is_room_for_all() {
+        let room = Room::default();
+        let first = begin(&room, 6, None).unwrap();
+        assert!(begin(&room, 4, Some(9)).is_none());
+        assert!(begin(&room, 4, Some(10)).is_some());
+        assert_eq!(room.end(first).unwrap().needs.bytes, 4);
+        assert!(begin(&room, 6, Some(9)).is_none());
+        assert!(begin(&room, 6, None).is_some(), "the room is unknown");
     }
-    run.ctx.descriptors.take_back(FilePart::DESCRIPTORS);
-    push(run.room.end(needs), worker);
+
+    #[test]
+    fn a_file_whose_others_have_ended_since_does_not_wait() {
+        let room = Room::default();
+        let first = begin(&room, 6, None).unwrap();
+        let second = room.begin(file(4, false), |_| {
+            assert!(room.end(first).is_none());
+            Some(0)
+        });
+        assert!(second.is_some());
+    }
+
+    #[test]
+    fn no_more_files_are_written_together_than_the_memory_bears() {
+        let room = Room::default();
+        room.most_writers.set(2).unwrap();
+        let both = [(); 2].map(|()| begin(&room, 1, None).unwrap());
+        assert!(begin(&room, 1, None).is_none());
+        let waiter = room.end(both[0]).unwrap();
+        assert!(room.begin(waiter, |_| None).is_some());
+    }
+
+    #[test]
+    fn dests_are_overwritten_one_by_one() {
+        let room = Room::default();
+        let overwrite = || room.begin(file(1, true), |_| None);
+        let first = overwrite().unwrap();
+        assert!(overwrite().is_none());
+        let other = begin(&room, 1, None).unwrap();
+        assert!(room.next().is_none());
+        assert!(room.end(other).is_none());
+        let second = room.end(first.needs).unwrap();
+        assert!(room.begin(second, |_| None).is_some());
+        assert!(overwrite().is_none());
+    }
 }

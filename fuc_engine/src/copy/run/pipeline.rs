@@ -21,8 +21,8 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::tasks::CopyTask;
-use super::{EntryCopy, Processed, durable, large, verifying};
+use super::large::{TASK_FROM, may_come_later};
+use super::{CopyTask, EntryCopy, Processed, durable, large, sharing, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
@@ -31,7 +31,6 @@ use crate::copy::dest::settling::{self, Known, Looked};
 use crate::copy::dest::{self, backup};
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{FileId, Symlinks};
-use crate::copy::large::{TASK_FROM, may_come_later};
 use crate::copy::make::file::{self, Filled, Filling};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
 use crate::copy::make::{self, Contentless};
@@ -286,8 +285,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         source: &Stat,
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Processed, Failure> {
-        if let Some(home) = self.other_home(source) {
-            return self.entrust(home);
+        if let Some(given) = sharing::give_to_home(self, source) {
+            return given;
         }
         let seen = Some(source);
         let outcome = match self.claim(source) {
@@ -376,34 +375,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         found
             .inspect_err(|&errno| entry.fail(entry.dest_error(Operation::Stat, errno)))
             .ok()
-    }
-
-    /// Returns the engine that is the home of a source, if the source may have other names and its home is another
-    /// engine.
-    fn other_home(&self, source: &Stat) -> Option<u32> {
-        let stealing = self.run.stealing.as_ref()?;
-        let may_have = self.entry.has_other_names(source);
-        may_have.then(|| stealing.other_home(source.st_ino))?
-    }
-
-    /// Gives an entry to its home, before anything is done about its dest.
-    ///
-    /// # Errors
-    /// The entry is an operand. Or another process has replaced the source since another engine has found this one to be the
-    /// home.
-    #[cold]
-    fn entrust(&mut self, home: u32) -> Result<Processed, Failure> {
-        let Self { run, entry, .. } = *self;
-        let Some(node) = entry.node else {
-            return Err(entry.refused(Refusal::HomeNotReached));
-        };
-        let stealing = run.stealing.as_ref();
-        if stealing.is_some_and(|stealing| stealing.is_home_of(node)) {
-            return Err(entry.source_refused(Refusal::SourceReplaced));
-        }
-        let listed = sys::Listed::new(entry.source_name, entry.kind);
-        walk::entrust(node, listed, home, self.worker);
-        Ok(Processed::Handled)
     }
 }
 

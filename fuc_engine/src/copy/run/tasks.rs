@@ -7,12 +7,10 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyRun, EntryCopy, Processed};
+use super::{CopyRun, CopyTask, EntryCopy, Processed};
 use crate::copy::context::{Context, Failure};
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{CopyDir, FileId, Symlinks};
-use crate::copy::large::LargeFile;
-use crate::copy::large::divided::FilePart;
 use crate::copy::operand::{OpenParent, ancestry};
 use crate::copy::parents;
 use crate::error::{Error, Refusal};
@@ -22,20 +20,6 @@ use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, Stat};
 use crate::walk::{self, Purpose, Reconsidered, Task, Walker};
-
-/// Tasks of a copy other than listing a directory.
-pub(crate) enum CopyTask {
-    Operands(OperandGroup),
-    Large(Box<LargeFile>),
-    /// Copy a part of a file of which other workers copy other parts.
-    Part(FilePart),
-    /// Copy or link an entry that has waited for another name of its source.
-    Waiter(StoredEntry),
-    /// Compare copies with their sources.
-    Verify(Vec<StoredEntry>),
-    /// Compare the copies that were not compared before.
-    VerifyRest,
-}
 
 /// Operands to begin, in order.
 pub(crate) struct OperandGroup {
@@ -122,10 +106,8 @@ fn begin_operand(
     let entry = &entry;
     let begun = begin_alone(&mut EntryCopy { run, entry, worker }, &stat);
     match begun {
-        // The names of later operands are compared with the dest of a divided file, which has no name yet.
-        Ok(Processed::QueuedLarge) => return ControlFlow::Break(index + 1),
         Ok(Processed::Queued) if contains_target => return ControlFlow::Break(index + 1),
-        Ok(Processed::Queued) => return ControlFlow::Continue(false),
+        Ok(Processed::Queued | Processed::QueuedLarge) => return ControlFlow::Continue(false),
         Ok(Processed::Handled | Processed::NotCopied) => {}
         Err(failure) => entry.report_failure(failure),
     }
@@ -236,25 +218,13 @@ pub(super) fn resume<'a, 's, 'e>(
     worker: &mut Walker<'s, 'e, CopyRun<'a>>,
     process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
 ) {
-    with_entry(stored, worker, |copy| {
-        match copy.entry.ctx.report.must_stop() {
-            true => Ok(()),
-            false => process(copy),
-        }
-    });
-}
-
-/// Does the same as [`resume`], and calls `process` even if the run was cancelled.
-pub(super) fn with_entry<'a, 's, 'e>(
-    stored: StoredEntry,
-    worker: &mut Walker<'s, 'e, CopyRun<'a>>,
-    process: impl FnOnce(&mut EntryCopy<'_, 's, 'e, 'a>) -> Result<(), Failure>,
-) {
     let run = worker.job;
     let StoredEntry { place, kind } = stored;
     let reached = Entry::reach(&run.ctx, &place, kind, |entry| {
         let worker = &mut *worker;
-        if let Err(failure) = process(&mut EntryCopy { run, entry, worker }) {
+        if !run.ctx.report.must_stop()
+            && let Err(failure) = process(&mut EntryCopy { run, entry, worker })
+        {
             entry.report_failure(failure);
         }
     });

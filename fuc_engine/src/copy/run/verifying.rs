@@ -13,8 +13,8 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
-use super::tasks::{CopyTask, resume};
-use super::{CopyRun, EntryCopy};
+use super::tasks::resume;
+use super::{CopyRun, CopyTask, EntryCopy};
 use crate::copy::attributes;
 use crate::copy::content::Next;
 use crate::copy::context::Failure;

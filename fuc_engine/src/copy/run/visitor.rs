@@ -1,26 +1,22 @@
-//! A copy, as the walk sees it, also if several engines share it.
+//! A copy, as the walk sees it.
 
 use std::ffi::CStr;
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::tasks::{self, CopyTask};
-use super::{CopyRun, EntryCopy, Processed, durable, large, verifying};
+use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, sharing, tasks, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
-use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
-use crate::copy::large::open_directory;
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
-use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::{self, Descriptors, Roots};
-use crate::distribute::{Finished, Given, Load, Stolen};
+use crate::distribute::Stolen;
 use crate::error::{Operation, Refusal};
 use crate::node::{Dir, Node, Place, Side};
 use crate::paths;
@@ -28,7 +24,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, CWD, Fd, Identity, Listing, PrivateTables};
 use crate::walk::{
-    self, OpenDirs, OwnRange, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -196,7 +192,7 @@ impl Visitor for CopyRun<'_> {
     fn finish(&self, node: &CopyNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         collisions::forget_dests_in(&self.ctx, node);
         if node.state.is_borrowed() {
-            return give_back(self, node);
+            return sharing::give_back(self, node);
         }
         directory::finish(&self.ctx, node);
         if let Some(node) = collisions::end_filling(&self.ctx, node) {
@@ -212,28 +208,15 @@ impl Visitor for CopyRun<'_> {
         match task {
             CopyTask::Operands(operands) => tasks::begin_operands(operands, worker),
             CopyTask::Large(file) => large::copy(file, worker),
-            CopyTask::Part(part) => large::copy_part(part, worker),
             CopyTask::Waiter(waiter) => tasks::copy_waiter(waiter, worker),
             CopyTask::Verify(files) => verifying::compare_all(files, worker),
             CopyTask::VerifyRest => verifying::queue_rest(worker),
         }
     }
 
-    fn copy_range(
-        &self,
-        parent: &CopyNode,
-        stolen: &mut Stolen,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Given {
-        large::copy_stolen(parent, stolen, worker)
-    }
-
     /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
-    /// Several engines may copy parts of one file. A thread would close its copy of the dest, which can take an error
-    /// away from the thread that completes the file.
     fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
-        let is_harmless =
-            self.stealing.is_none() && self.ctx.durability.is_none() && !descriptors::are_few();
+        let is_harmless = self.ctx.durability.is_none() && !descriptors::are_few();
         let permit = self.ctx.policy.options.tables.filter(|_| is_harmless)?;
         Some((permit, self.ctx.kept_descriptors()))
     }
@@ -242,7 +225,7 @@ impl Visitor for CopyRun<'_> {
         &self.ctx
     }
 
-    fn stealing(&self) -> Option<&Stealing<'_, CopyDir, CopyTask>> {
+    fn stealing(&self) -> Option<&Stealing<'_, CopyDir>> {
         self.stealing.as_ref()
     }
 
@@ -258,29 +241,22 @@ impl Visitor for CopyRun<'_> {
     fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
         let operand = stolen.operand;
         if side == Side::Dest && self.ctx.policy.options.parents {
-            find_dest_parent(self, operand)?;
+            sharing::find_dest_parent(self, operand)?;
         }
         let ctx = &self.ctx;
-        if let Load::Range(range) = &stolen.load
-            && range.is_operand
-        {
-            let parent = ctx.open_dest_parent(operand)?;
-            let entry = Entry::of_operand(ctx, operand, FileType::RegularFile, parent.as_fd());
-            return open_directory(&entry, side);
-        }
-        open_cached(
+        sharing::open_cached(
             side,
             || ctx.open_operand(operand, side),
             || {
                 let parent = ctx.open_dest_parent(operand)?;
-                look_up_again(parent.as_fd(), ctx.operands.name_in_parent(operand))
+                sharing::look_up_again(parent.as_fd(), ctx.operands.name_in_parent(operand))
             },
         )
     }
 
     fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
         let open = || self.ctx.open_below(dir, name, side);
-        open_cached(side, open, || look_up_again(dir, name))
+        sharing::open_cached(side, open, || sharing::look_up_again(dir, name))
     }
 
     /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
@@ -300,20 +276,6 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn range(task: &CopyTask) -> Option<OwnRange<'_, CopyDir>> {
-        match task {
-            CopyTask::Part(part) => part.for_another_engine(),
-            _ => None,
-        }
-    }
-
-    fn returned(task: &CopyTask, content: Range<u64>, given: Given) -> Option<CopyTask> {
-        match task {
-            CopyTask::Part(part) => Some(CopyTask::Part(part.with_content(content, Some(given)))),
-            _ => None,
-        }
-    }
-
     fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
         for listed in names.entries() {
             // Only its paths are needed.
@@ -322,59 +284,4 @@ impl Visitor for CopyRun<'_> {
             entry.report_failure(failure);
         }
     }
-}
-
-/// Opens a directory that another engine has entered or made. If this machine finds no dest, lets it look again.
-fn open_cached(
-    side: Side,
-    open: impl Fn() -> Result<Fd, Errno>,
-    look_again: impl FnOnce() -> Result<(), Errno>,
-) -> Result<Fd, Errno> {
-    match open() {
-        Err(Errno::NOENT) if side == Side::Dest => look_again().and_then(|()| open()),
-        opened => opened,
-    }
-}
-
-/// Lets the client of a server ask again for a directory of the dest. The client may have cached that the name does not
-/// exist. So it sends a request to create the directory, learns that there is one, and forgets what it has cached.
-fn look_up_again(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
-    match sys::create_directory(dir, name, 0o700) {
-        Err(Errno::EXIST) => Ok(()),
-        Err(errno) => Err(errno),
-        Ok(()) => {
-            // Another process has removed or renamed it.
-            sys::remove_directory(dir, name)?;
-            Err(Errno::NOENT)
-        }
-    }
-}
-
-/// Gives the entries of a borrowed directory back to their engine. If the copy must be durable, writes their names to
-/// the disk before, because the other engine knows only what it has made itself.
-fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
-    if let Err(error) = directory::sync(&run.ctx, node) {
-        run.ctx.fail(node.place.operand, error);
-    }
-    walk::give_back(run, node, Finished::DONE)
-}
-
-/// Finds the directory that the dest of an operand is in, after the leader has made it.
-fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
-    let ctx = &run.ctx;
-    if ctx.operands.parent(operand).is_some() {
-        return Ok(());
-    }
-    let name = ctx.operands.dest_name(operand);
-    let open = || open_parent(&ctx.policy, ctx.target(), name, |_| Ok(()));
-    let dir = ctx.descriptors.making_room(open)?;
-    let identity = sys::stat_directory(dir.as_fd())?.identity;
-    // Only the leader copies entries to this directory itself, and must know whether this run has made it.
-    let origin = Origin::Existing;
-    let _ = ctx
-        .operands
-        .state(operand)
-        .parent
-        .set(DestParent { identity, origin });
-    Ok(())
 }

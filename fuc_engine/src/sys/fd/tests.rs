@@ -90,7 +90,7 @@ fn a_thread_reads_what_another_has_opened() {
     let received = with_private_table(&[], move || {
         sender.send(SharedFd::from(file_of("private"))).unwrap();
         let borrowed = of_process.borrow().unwrap();
-        assert!(matches!(borrowed, crate::sys::Borrowed::Copy(_)));
+        assert!(matches!(borrowed, super::Borrowed::Copy(_)));
         drop(borrowed);
         let taken = of_process.take_over().map_err(|(errno, _)| errno).unwrap();
         read(taken)
