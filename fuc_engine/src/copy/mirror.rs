@@ -599,7 +599,7 @@ impl Mirror<'_, '_> {
         let hash = |entry: Listed<'_>| SourceNames::hash(entry.name, self.copied_as(entry.kind()));
         let is_new = |hash: &u64| names.hashes.binary_search(hash).is_err();
         self.list(Side::Source, |listed| {
-            added.extend(listed.map(hash).filter(is_new))
+            added.extend(listed.map(hash).filter(is_new));
         })?;
         names.hashes.append(&mut added);
         names.hashes.sort_unstable();

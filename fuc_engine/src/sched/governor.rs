@@ -195,7 +195,7 @@ impl Governor {
         match self.state {
             State::Start => self.leave_start(),
             State::Climb if !self.may_climb(measured) => {
-                self.begin_measurement(State::Settled, self.hold)
+                self.begin_measurement(State::Settled, self.hold);
             }
             State::Climb => self.start_trial(measured),
             State::Settled => self.reconsider(measured),
