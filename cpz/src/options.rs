@@ -263,7 +263,10 @@ pub fn resolve(
                 options.common.show_plan(flag.value.as_deref(), charset)?;
             }
             Id::Verify => options.engine.verify = true,
-            Id::Debug => options.common.verbosity = Verbosity::Debug,
+            Id::Debug => {
+                options.common.verbosity = Verbosity::Debug;
+                options.engine.reports_methods = true;
+            }
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,
             Id::TargetDirectory => {
                 let directory = Some(value().into());

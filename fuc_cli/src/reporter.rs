@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use fuc_engine::gnu::CopyMethod;
 use fuc_engine::{Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary};
 
 use crate::console::Console;
@@ -152,10 +153,11 @@ impl<'a> Reporter<'a> {
         ]);
     }
 
-    /// Returns the end of the line about a copy.
-    fn end(&self, backup: Option<&Path>) -> String {
+    /// Returns the end of the line about a copy, and the line about its method.
+    fn end(&self, backup: Option<&Path>, method: Option<CopyMethod>) -> String {
         let backup = backup.map(|backup| format!(" (backup: {})", self.console.quoted(backup)));
-        backup.unwrap_or_default() + "\n"
+        let method = method.map(wording::method);
+        backup.unwrap_or_default() + "\n" + &method.unwrap_or_default()
     }
 
     /// Returns the words of a dry run, or those of a real one.
@@ -224,17 +226,18 @@ impl Observer for Reporter<'_> {
                 method,
                 ..
             } => {
-                let method = method.filter(|_| self.verbosity == Verbosity::Debug);
-                let method = method.map(|method| wording::method(method) + "\n");
-                let end = self.end(backup) + &method.unwrap_or_default();
-                self.print_pair("would copy ", [source, dest], &end);
+                self.print_pair("would copy ", [source, dest], &self.end(backup, method));
             }
             Event::Attempted {
                 source,
                 dest,
                 backup,
+                method,
                 ..
-            } => self.print_pair("would fail to copy ", [source, dest], &self.end(backup)),
+            } => {
+                let end = self.end(backup, method);
+                self.print_pair("would fail to copy ", [source, dest], &end);
+            }
             Event::MadeParent { source, dest, .. } => {
                 // cp does not quote these two.
                 let [source, dest] = [source, dest].map(|path| path.as_os_str().as_bytes());

@@ -365,14 +365,18 @@ pub fn method(method: CopyMethod) -> String {
         Mechanism::Avoided => "no",
         other => name(other),
     };
-    let holes = match (method.seeks_holes, method.finds_zeros) {
-        (false, true) => "zeros",
-        (true, false) => "SEEK_HOLE",
-        (true, true) => "SEEK_HOLE + zeros",
-        (false, false) => "no",
+    let holes = method
+        .holes
+        .map(|holes| (holes.asks_filesystem, holes.finds_zeros));
+    let holes = match holes {
+        None => "unknown",
+        Some((false, false)) => "no",
+        Some((false, true)) => "zeros",
+        Some((true, false)) => "SEEK_HOLE",
+        Some((true, true)) => "SEEK_HOLE + zeros",
     };
     let offload = name(method.offload);
-    format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}")
+    format!("copy offload: {offload}, reflink: {reflink}, sparse detection: {holes}\n")
 }
 
 #[cfg(test)]

@@ -367,7 +367,7 @@ cfg_if! {
             //! - [`Refusal::FileNamedTwice`](crate::Refusal::FileNamedTwice) and
             //!   [`DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice) are one warning in two wordings.
 
-            pub use crate::observer::{CopyMethod, Kind, Mechanism};
+            pub use crate::observer::{CopyMethod, HoleSearch, Kind, Mechanism};
         }
     }
 }

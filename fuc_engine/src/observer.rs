@@ -152,7 +152,7 @@ pub enum Event<'a> {
         dest: &'a Path,
         /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
-        /// Says how the content was copied, if it was.
+        /// Says how the content was copied, if it was and if [that is wanted](crate::CopyOp::reports_methods).
         method: Option<CopyMethod>,
     },
     /// A copy was begun and has failed. The failure is reported next. Never sent for a directory.
@@ -166,6 +166,8 @@ pub enum Event<'a> {
         dest: &'a Path,
         /// The path of the backup of the previous file, if one was made.
         backup: Option<&'a Path>,
+        /// Says how the content was copied before the failure, as in [`Copied`](Self::Copied).
+        method: Option<CopyMethod>,
     },
     /// A dest was unlinked to make room for its copy.
     RemovedDest(&'a Path),
@@ -197,27 +199,33 @@ pub struct CopyMethod {
     pub offload: Mechanism,
     /// Says whether the copy shares blocks with the source.
     pub reflink: Mechanism,
-    /// Is `true` if the filesystem reported holes of the source.
-    pub seeks_holes: bool,
-    /// Is `true` if the copy made holes of blocks that contain only zeros.
-    pub finds_zeros: bool,
+    /// Says how holes were found. `None`: the copy has shared blocks, or failed before it looked for holes.
+    pub holes: Option<HoleSearch>,
 }
 
 /// The result of trying one mechanism of copying.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// The copy did not need the mechanism.
+    /// The copy did not try the mechanism, or needed it for no data.
     #[default]
-    NotNeeded,
+    Unknown,
     /// The copy used the mechanism.
     Used,
     /// The options forbid the mechanism.
     Avoided,
     /// The mechanism does not work between these two files.
     Unsupported,
-    /// The kernel may have used the mechanism, and does not say.
-    Unknown,
+}
+
+/// The ways in which a copy found the holes of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct HoleSearch {
+    /// Is `true` if the filesystem reported holes of the source.
+    pub asks_filesystem: bool,
+    /// Is `true` if the copy made holes of blocks that contain only zeros.
+    pub finds_zeros: bool,
 }
 
 /// Collects the failures of a run, and ignores its warnings.

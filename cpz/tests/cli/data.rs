@@ -1,11 +1,11 @@
-//! Shared blocks and holes: --reflink and --sparse, and --debug, which reports them.
+//! Shared blocks and holes: `--reflink` and `--sparse`, and `--debug`, which reports them.
 
 use std::{ffi::OsStr, fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, gnu, has_program},
-    run::{Outcome, Run, Status},
+    run::{Outcome, Run},
     skip,
     tree::{Scratch, Tree, memory, noise},
 };
@@ -183,15 +183,16 @@ fn fills_holes_as_cp_does() {
 }
 
 #[test]
-fn makes_holes_for_sparse_even_if_blocks_could_be_shared() {
-    // Without --reflink=never, cp clones the file, and so keeps the zeros.
+fn sparse_copies_share_blocks_as_those_of_cp_do() {
     let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
     zeros(&Tree::at(mount.path()));
-    run(CPZ, mount.path(), &["--sparse=always", "d/zeros", "new"]).assert_success();
-    let blocks = |name: &str| mount.path().join(name).metadata().unwrap().blocks();
-    assert_eq!(blocks("new"), 0);
+    for (flag, shared) in [("--sparse=always", true), ("--sparse=never", false)] {
+        run(CPZ, mount.path(), &[flag, "d/zeros", "new"]).assert_success();
+        assert_eq!(shares(&mount.path().join("new")), shared, "{flag}");
+    }
     run(CPZ, mount.path(), &["--sparse=never", "d/hole", "full"]).assert_success();
-    assert_eq!(blocks("full"), (5 << 20) / 512);
+    let full = mount.path().join("full").metadata().unwrap();
+    assert_eq!(full.blocks(), (5 << 20) / 512);
 }
 
 #[test]
@@ -228,51 +229,78 @@ fn copies_trees_sparsely() {
     });
 }
 
-// These tests run without GNU, because cp tries to share blocks before it copies data, and reports that.
-
+/// Compares what `--debug` prints about all kinds of content that are copied below `dir` to `dest`, and about copies that
+/// fail.
 #[track_caller]
-fn debugs(flag: &str, expected: &str) {
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).sparse("f", 1 << 20, &[(0, b"x")]);
-    let outcome = run(CPZ, scratch.path(), &["--debug", flag, "f", "new"]);
-    assert_eq!(outcome.stdout_text(), format!("'f' -> 'new'\n{expected}\n"));
-    assert_eq!(outcome.status, Status::Exit(0));
-}
-
-#[test]
-fn tells_how_files_are_copied() {
-    debugs(
-        "--reflink=auto",
-        "copy offload: yes, reflink: unknown, sparse detection: SEEK_HOLE",
-    );
-    debugs(
-        "--reflink=never",
-        "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE",
-    );
-    debugs(
-        "--sparse=always",
-        "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE + zeros",
-    );
-    debugs(
-        "--sparse=never",
-        "copy offload: avoided, reflink: no, sparse detection: no",
-    );
-}
-
-#[test]
-fn tells_that_the_filesystem_reported_the_hole_of_a_file_without_data() {
-    for flag in ["--reflink=never", "--sparse=always"] {
-        let scratch = Scratch::in_memory();
-        Tree::at(scratch.path()).sparse("f", 1 << 20, &[]);
-        let outcome = run(CPZ, scratch.path(), &["--debug", flag, "f", "new"]);
-        let line = "copy offload: avoided, reflink: no, sparse detection: SEEK_HOLE";
-        assert_eq!(outcome.stdout_text(), format!("'f' -> 'new'\n{line}\n"));
-        assert_eq!(outcome.status, Status::Exit(0));
+fn debugs(dir: &Path, dest: &str) {
+    let build = |tree: &Tree| {
+        tree.file("d/data", noise(5_000))
+            .file("d/empty", "")
+            .file("d/zeros", [0; 20_000])
+            .sparse("d/hole", 100_000, &[])
+            .sparse("d/holes", 100_000, &[(50_000, b"data")])
+            .symlink("dangling", "nowhere");
+    };
+    for reflink in ["auto", "always", "never"] {
+        for sparse in ["auto", "always", "never"] {
+            if reflink == "always" && sparse != "auto" {
+                continue;
+            }
+            let (reflink, sparse) = (format!("--reflink={reflink}"), format!("--sparse={sparse}"));
+            let check = |args: &[&str]| {
+                let flags = ["--debug", &reflink, &sparse];
+                let script = format!("rm -rf {dest}; mkdir {dest}; \"$@\"");
+                let parity = NEWEST_CP.parity().in_script(&script).on(dir);
+                parity.args(flags).args(args).check(build);
+            };
+            check(&["d", dest]);
+            check(&["d/.", "d/holes", dest]);
+            for source in ["d/data", "d/empty", "d/hole", "d/holes"] {
+                check(&[source, "/dev/null"]);
+            }
+            for source in ["/proc/version", "/sys/kernel/uevent_seqnum"] {
+                check(&[source, dest]);
+            }
+            check(&["--copy-contents", "/dev/null", dest]);
+            check(&["--attributes-only", "d", dest]);
+            check(&["d/data", "dangling"]);
+            check(&["d/data", "missing/new"]);
+            check(&["d/data", "/dev/full"]);
+        }
     }
 }
 
 #[test]
-fn tells_under_each_file_how_it_was_copied() {
+fn debug_says_of_each_file_what_cp_says() {
+    debugs(&memory(), "new");
+    debugs(or_skip!(LoopMount::new(Fs::Xfs, 300)).path(), "new");
+}
+
+#[test]
+fn debug_says_of_files_for_another_filesystem_what_cp_says() {
+    let other = or_skip!(LoopMount::new(Fs::Tmpfs, 100));
+    let dest = other.path().join("new").display().to_string();
+    debugs(Scratch::new().path(), &dest);
+}
+
+#[test]
+fn debug_says_of_a_dest_that_was_removed_by_force_what_cp_says() {
+    let build = |tree: &Tree| {
+        tree.file("f", "content").file("old", "old").mode(0o444);
+        tree.file("secret", "x").mode(0);
+    };
+    for args in [
+        ["--debug", "f", "old"],
+        ["--debug", "secret", "new"],
+        ["--debug", "secret", "f"],
+    ] {
+        NEWEST_CP.check_as_nobody(args, build);
+    }
+    NEWEST_CP.check_as_nobody(["--debug", "-f", "f", "old"], build);
+}
+
+#[test]
+fn debug_says_under_each_file_how_it_was_copied() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path())
         .file("d/f", b"content")

@@ -17,7 +17,7 @@ use std::time::Instant;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::{ContentError, Moved};
+use super::content::{Moved, Unmoved};
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
 use crate::hashing::{HashSet, Seeded};
@@ -288,8 +288,8 @@ impl Changes {
     pub(super) fn write(
         &self,
         source: &Stat,
-        act: impl FnOnce() -> Result<Moved, ContentError>,
-    ) -> Result<Moved, ContentError> {
+        act: impl FnOnce() -> Result<Moved, Unmoved>,
+    ) -> Result<Moved, Unmoved> {
         match self {
             Self::Real => act(),
             Self::Planned(_) => apart(|| {

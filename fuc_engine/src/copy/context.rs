@@ -24,6 +24,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::error::{Error, Operation};
 use crate::hashing::{HashMap, HashSet};
 use crate::node::{Dir, Place, Side};
+use crate::observer::CopyMethod;
 use crate::paths;
 use crate::report::{Diagnostic, Failures, Report};
 use crate::sys::{self, Fd, Storage};
@@ -33,6 +34,8 @@ use crate::walk::Settings;
 pub(super) struct Failure {
     pub(super) error: Error,
     pub(super) stage: Stage,
+    /// Says how content was copied before, if the source was open.
+    pub(super) method: Option<CopyMethod>,
 }
 
 /// The stage of a copy in which it failed. `-v` names the entries whose copies had begun.
@@ -50,6 +53,7 @@ impl Failure {
         Self {
             error,
             stage: Stage::Preparing,
+            method: None,
         }
     }
 
@@ -57,7 +61,14 @@ impl Failure {
         Self {
             error,
             stage: Stage::Making,
+            method: None,
         }
+    }
+
+    /// Adds that the source was open, and how its content was copied until the failure.
+    pub(super) fn with_method(self, method: CopyMethod) -> Self {
+        let method = Some(method);
+        Self { method, ..self }
     }
 }
 

@@ -20,7 +20,7 @@ use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks, Vacated};
 use super::options::{Backup, LinkKind};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
-use crate::observer::{CopyMethod, Event};
+use crate::observer::{CopyMethod, Event, Mechanism};
 use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Identity, Inode, Stat, Storage};
 
@@ -355,10 +355,12 @@ impl Entry<'_> {
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, failure: Failure) {
         if failure.stage != Stage::Preparing {
+            let method = self.reported(failure.method);
             self.emit(|source, dest, backup| Event::Attempted {
                 source,
                 dest,
                 backup,
+                method,
             });
         }
         self.fail(failure.error);
@@ -376,8 +378,19 @@ impl Entry<'_> {
             source,
             dest,
             backup,
-            method: method.filter(|_| self.ctx.policy.writes_content),
+            method: self.reported(method),
         });
+    }
+
+    /// Returns the method that an event contains.
+    fn reported(&self, method: Option<CopyMethod>) -> Option<CopyMethod> {
+        let policy = &self.ctx.policy;
+        let options = policy.options;
+        let mut method = method.filter(|_| options.reports_methods && policy.writes_content)?;
+        if !options.may_share_blocks() {
+            method.reflink = Mechanism::Avoided;
+        }
+        Some(method)
     }
 
     /// Emits an event about the entry. `event` gets the paths of the source, the dest, and its backup if there is one.

@@ -156,6 +156,9 @@ pub struct CopyOp<'a> {
     /// that, and compare them. A difference is a failure ([`Refusal::Different`](crate::Refusal::Different)).
     /// With [`Replace::Changed`], dests that are kept are compared, too.
     pub verify: bool,
+    /// Let events say [how content was copied](crate::gnu::CopyMethod). For that, each file is copied by the calls that
+    /// cp makes: the run tries to share blocks first, and opens empty files, too.
+    pub reports_methods: bool,
     /// Maximum number of threads, including the caller's own. `None`: as many as the process
     /// has cores to run on, or up to 128 while they wait for a disk or a server, as long as each
     /// doubling makes the copy faster. There are fewer if more do not pay, if a thread cannot be
@@ -199,6 +202,7 @@ impl Default for CopyOp<'_> {
             durable: false,
             spares_cache: false,
             verify: false,
+            reports_methods: false,
             threads: None,
             execution: Execution::Real,
             setup: Setup::default(),
@@ -217,7 +221,12 @@ impl CopyOp<'_> {
     /// Returns `true` if the kernel may move content by itself, which may share blocks and
     /// keeps holes and zeros as they are.
     pub(super) fn lets_kernel_copy(&self) -> bool {
-        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
+        self.may_share_blocks() && self.sparse == Sparse::Auto
+    }
+
+    /// Returns `true` if a copy may share the blocks of its source, and have its holes.
+    pub(super) fn may_share_blocks(&self) -> bool {
+        self.reflink != Reflink::Never && self.sparse != Sparse::Never
     }
 
     /// Returns which bytes a look-ahead counts.

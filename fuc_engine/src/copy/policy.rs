@@ -50,6 +50,7 @@ impl<'a> Policy<'a> {
                 && options.reflink != Reflink::Always
                 && !options.verify
                 && !options.durable
+                && !options.reports_methods
                 && is_real,
             umask: OnceLock::new(),
             changes_files_of_others: OnceLock::new(),

@@ -110,12 +110,17 @@ impl Observer for Asking {
 }
 
 #[test]
-fn the_event_of_a_copied_file_has_the_copy_method() {
+fn the_event_of_a_copied_file_has_the_copy_method_if_that_is_wanted() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.sparse("s/f", 1 << 20, &[(0, b"x")]);
     let asking = Asking::default();
-    let options = CopyOp::new().with(|options| options.reflink = Reflink::Never);
+    let mut options = CopyOp::new().with(|options| options.reflink = Reflink::Never);
+    let dest = exactly(tree.path().join("without"));
+    let summary = options.run(paths([tree.path().join("s")]), &dest, &asking);
+    assert!(summary.is_complete());
+    assert!(asking.0.lock().unwrap().is_empty());
+    options.reports_methods = true;
     let dest = exactly(tree.path().join("d"));
     let summary = options.run(paths([tree.path().join("s")]), &dest, &asking);
     assert!(summary.is_complete());
@@ -125,5 +130,6 @@ fn the_event_of_a_copied_file_has_the_copy_method() {
     };
     assert_eq!(method.offload, Mechanism::Avoided);
     assert_eq!(method.reflink, Mechanism::Avoided);
-    assert!(method.seeks_holes && !method.finds_zeros);
+    let holes = method.holes.expect("the copy has looked for holes");
+    assert!(holes.asks_filesystem && !holes.finds_zeros);
 }

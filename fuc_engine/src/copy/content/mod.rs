@@ -2,7 +2,7 @@
 //!
 //! | rung | used | shares blocks |
 //! |---|---|---|
-//! | clone | if asked for, and for large files | always |
+//! | clone | if asked for, for large files, and if zeros become holes | always |
 //! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
 //! | `read` and `write` | always possible | never |
 //!
@@ -28,7 +28,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::options::{CopyOp, Reflink, Sparse};
-use crate::observer::{CopyMethod, Mechanism};
+use crate::observer::{CopyMethod, HoleSearch, Mechanism};
 use crate::sys::{self, Fd, Stat, Storage};
 
 mod read_ahead;
@@ -103,6 +103,20 @@ pub(super) struct Moved {
     /// Bytes moved since the last piece, holes not counted.
     pub(super) bytes: u64,
     pub(super) method: CopyMethod,
+}
+
+/// The reason why content could not be moved, and how it was moved until then.
+#[derive(Debug)]
+pub(super) struct Unmoved {
+    pub(super) error: ContentError,
+    pub(super) method: CopyMethod,
+}
+
+impl From<ContentError> for Unmoved {
+    fn from(error: ContentError) -> Self {
+        let method = CopyMethod::default();
+        Self { error, method }
+    }
 }
 
 /// Says whether a rung copied to the end, or is not possible between these two files.
@@ -199,12 +213,13 @@ impl<'a> ContentCopy<'a> {
         buffer: &'a mut Vec<u8>,
         on_piece: OnPiece<'a>,
     ) -> Self {
+        let makes_holes = dest.is_file && options.sparse != Sparse::Never;
         Self {
             source,
             dest,
             options,
             method: CopyMethod::default(),
-            writer: SparseWriter::new(dest.fd, on_piece),
+            writer: SparseWriter::new(dest.fd, !makes_holes, on_piece),
             buffer,
             buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
@@ -217,48 +232,59 @@ impl<'a> ContentCopy<'a> {
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
-    pub(super) fn run(mut self) -> Result<Moved, ContentError> {
-        (self.method.offload, self.method.reflink) = match self.options.lets_kernel_copy() {
-            // `copy_file_range` may share blocks without saying so.
-            true => (Mechanism::NotNeeded, Mechanism::Unknown),
-            false => (Mechanism::Avoided, Mechanism::Avoided),
-        };
-        if let Rung::NotHere = self.try_clone()? {
-            if self.options.sparse == Sparse::Always && self.dest.is_file {
-                self.find_zeros()?;
-            }
-            self.try_rungs()?;
-            self.writer.end_content()?;
-            self.cut_at_end()?;
-            if self.dest.keeps_content {
-                self.cut_old_content()?;
-            }
+    pub(super) fn run(mut self) -> Result<Moved, Unmoved> {
+        let moved = self.move_all();
+        let method = self.method;
+        match moved {
+            Ok(()) => Ok(Moved {
+                bytes: self.unreported,
+                method,
+            }),
+            Err(error) => Err(Unmoved { error, method }),
         }
-        Ok(Moved {
-            bytes: self.unreported,
-            method: self.method,
-        })
+    }
+
+    fn move_all(&mut self) -> Result<(), ContentError> {
+        if let Rung::Copied = self.try_clone()? {
+            return Ok(());
+        }
+        self.method.holes = Some(HoleSearch::default());
+        if self.options.sparse == Sparse::Always && self.dest.is_file {
+            self.find_zeros()?;
+        }
+        self.try_rungs()?;
+        self.writer.end_content()?;
+        self.cut_at_end()?;
+        if self.dest.keeps_content {
+            self.cut_old_content()?;
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if the kernel may move content by itself.
+    fn lets_kernel_copy(&self) -> bool {
+        // Only a file can get holes.
+        let options = self.options;
+        options.lets_kernel_copy() || options.may_share_blocks() && !self.dest.is_file
     }
 
     /// Leaves holes in the dest where the source has blocks of zeros.
     fn find_zeros(&mut self) -> Result<(), ContentError> {
-        self.method.finds_zeros = true;
         self.writer.find_zeros().map_err(ContentError::Write)
     }
 
     /// Tries the rungs below cloning.
     fn try_rungs(&mut self) -> Result<(), ContentError> {
-        let keeps_holes = has_holes(&self.source.stat)
-            && self.dest.is_file
-            && self.options.sparse != Sparse::Never;
-        if keeps_holes {
+        if has_holes(&self.source.stat) {
             if let Rung::Copied = self.copy_around_holes()? {
                 return Ok(());
             }
             // As in cp, if the filesystem does not say where they are.
-            self.find_zeros()?;
-        } else if self.source.size() > 0
-            && self.options.lets_kernel_copy()
+            if self.dest.is_file && self.options.sparse != Sparse::Never {
+                self.find_zeros()?;
+            }
+        } else if (self.source.size() > 0 || self.options.reports_methods)
+            && self.lets_kernel_copy()
             && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests()?)
             && matches!(self.copy_in_kernel()?, Rung::Copied)
         {
@@ -305,10 +331,12 @@ impl<'a> ContentCopy<'a> {
 
     /// Lets the dest share all blocks of the source.
     fn try_clone(&mut self) -> Result<Rung, ContentError> {
-        let is_asked_for = self.options.reflink == Reflink::Always;
-        let is_worth_it = self.options.lets_kernel_copy()
-            && self.source.reports_true_size()
-            && self.source.size() >= CLONE_FROM;
+        let options = self.options;
+        let is_asked_for = options.reflink == Reflink::Always;
+        let is_large = self.source.reports_true_size() && self.source.size() >= CLONE_FROM;
+        // The kernel shares blocks of smaller files by itself, if it may copy them.
+        let is_worth_it = options.may_share_blocks()
+            && (is_large || !options.lets_kernel_copy() || options.reports_methods);
         if !is_asked_for && !is_worth_it {
             return Ok(Rung::NotHere);
         }
@@ -318,10 +346,12 @@ impl<'a> ContentCopy<'a> {
                 self.method.reflink = Mechanism::Used;
                 Ok(Rung::Copied)
             }
-            Err(errno) if is_asked_for => Err(ContentError::Clone(errno)),
-            Err(_) => {
+            Err(errno) => {
                 self.method.reflink = Mechanism::Unsupported;
-                Ok(Rung::NotHere)
+                match is_asked_for {
+                    true => Err(ContentError::Clone(errno)),
+                    false => Ok(Rung::NotHere),
+                }
             }
         }
     }
@@ -341,11 +371,7 @@ impl<'a> ContentCopy<'a> {
         }
         let [_, one, several] = times;
         // If the server copies, the time hardly grows with the number of bytes.
-        let waits = one >= SLOW_REQUEST && several >= one * REQUESTS / 2;
-        if waits {
-            self.method.offload = Mechanism::Avoided;
-        }
-        Ok(waits)
+        Ok(one >= SLOW_REQUEST && several >= one * REQUESTS / 2)
     }
 
     /// Copies `bytes` by `copy_file_range` and returns how long it took. Returns `None` if fewer were copied.
@@ -432,6 +458,11 @@ impl<'a> ContentCopy<'a> {
     fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
         if self.buffer.len() < self.buffer_bytes {
             self.buffer.resize(self.buffer_bytes, 0);
+        }
+        let finds_zeros = self.writer.finds_zeros();
+        self.method.holes.get_or_insert_default().finds_zeros |= finds_zeros;
+        if finds_zeros || !self.lets_kernel_copy() {
+            self.method.offload = Mechanism::Avoided;
         }
         let mut done = 0;
         while done < limit {

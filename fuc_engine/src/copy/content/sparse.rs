@@ -60,10 +60,7 @@ impl ContentCopy<'_> {
                     if sys::seek(self.source.fd(), SeekFrom::Data(position)).is_ok() {
                         continue;
                     }
-                    if position == 0 {
-                        self.method.seeks_holes = true;
-                        self.method.finds_zeros = false;
-                    }
+                    self.note_asked();
                     if self.source.reports_true_size() {
                         self.writer.skip_to(end);
                     } else {
@@ -77,7 +74,10 @@ impl ContentCopy<'_> {
             if end == u64::MAX {
                 return self.read_rest(start);
             }
-            self.method.seeks_holes = true;
+            // As in cp, a file that is data up to its end has no holes.
+            if start > 0 || end < self.source.size() {
+                self.note_asked();
+            }
             if !self.copy_extent(start, end)? {
                 // The source became shorter. The bytes read so far are the file.
                 self.is_short = true;
@@ -85,6 +85,11 @@ impl ContentCopy<'_> {
             }
             position = end;
         }
+    }
+
+    /// Notes that the filesystem has reported holes.
+    fn note_asked(&mut self) {
+        self.method.holes.get_or_insert_default().asks_filesystem = true;
     }
 
     /// Reads data and holes alike, from `start` to the end of the source, which may have become shorter.
@@ -96,7 +101,7 @@ impl ContentCopy<'_> {
 
     /// Copies one run of data. Returns `false` if the source ended before `end`.
     fn copy_extent(&mut self, start: u64, end: u64) -> Result<bool, ContentError> {
-        if !self.options.lets_kernel_copy() || self.method.offload == Mechanism::Unsupported {
+        if !self.lets_kernel_copy() || self.method.offload == Mechanism::Unsupported {
             return self.read_extent(start, end);
         }
         self.writer.skip_to(start);
@@ -151,7 +156,7 @@ pub(super) struct SparseWriter<'a> {
     written_to: u64,
     /// Content was written by this writer, so that blocks may have been allocated in advance.
     may_have_blocks: bool,
-    /// The dest has refused a hole.
+    /// The dest gets no holes, or has refused one.
     fills_holes: bool,
 }
 
@@ -160,7 +165,7 @@ impl<'a> SparseWriter<'a> {
     /// blocks, and network filesystems report sizes that are not those of their blocks.
     const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 512..=64 << 10;
 
-    pub(super) fn new(dest: BorrowedFd<'a>, on_piece: OnPiece<'a>) -> Self {
+    pub(super) fn new(dest: BorrowedFd<'a>, fills_holes: bool, on_piece: OnPiece<'a>) -> Self {
         Self {
             dest,
             on_piece,
@@ -169,7 +174,7 @@ impl<'a> SparseWriter<'a> {
             offset: 0,
             written_to: 0,
             may_have_blocks: false,
-            fills_holes: false,
+            fills_holes,
         }
     }
 
@@ -179,6 +184,10 @@ impl<'a> SparseWriter<'a> {
         let (least, most) = Self::BLOCK_BYTES.into_inner();
         self.zero_block_bytes = Some(bytes.clamp(least, most));
         Ok(())
+    }
+
+    pub(super) fn finds_zeros(&self) -> bool {
+        self.zero_block_bytes.is_some()
     }
 
     /// Returns the position in the file of the next byte.

@@ -29,6 +29,7 @@ use super::facts::{FileId, Symlinks};
 use super::options::Sparse;
 use super::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
+use crate::observer::CopyMethod;
 use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 
@@ -297,7 +298,8 @@ pub(crate) fn open<'o>(
 
 impl<'o> Opening<'o> {
     fn failed(self, errno: Errno) -> Failure {
-        self.entry.making_failure(Operation::CreateFile, errno)
+        let failure = self.entry.making_failure(Operation::CreateFile, errno);
+        failure.with_method(CopyMethod::default())
     }
 
     #[inline(always)]
@@ -315,7 +317,7 @@ impl<'o> Opening<'o> {
             Way::Stay(errno) => Err(self.failed(errno)),
             Way::StayLink => {
                 let refused = self.entry.refused(Refusal::DanglingDest);
-                Err(Failure::making(refused.error))
+                Err(Failure::making(refused.error).with_method(CopyMethod::default()))
             }
         }
     }
@@ -435,7 +437,8 @@ impl<'o> Opening<'o> {
             return self.create_beside();
         }
         // The copy had begun, so `-v` names it even if the removal fails.
-        unlink(entry).map_err(|failure| Failure::making(failure.error))?;
+        let begun = CopyMethod::default();
+        unlink(entry).map_err(|failure| Failure::making(failure.error).with_method(begun))?;
         self.create_again()
     }
 

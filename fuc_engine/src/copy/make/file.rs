@@ -21,7 +21,9 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Sink};
+use crate::copy::content::{
+    ContentCopy, ContentError, Moved, Next, OpenSource, Sink, Unmoved,
+};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{Naming, OpenDest};
@@ -179,7 +181,9 @@ impl<'f> Filling<'f> {
         let Self { entry, source, .. } = self;
         let options = entry.ctx.policy.options;
         let moved = if options.attributes_only
-            || source.is_known_empty() && options.reflink != Reflink::Always
+            || source.is_known_empty()
+                && options.reflink != Reflink::Always
+                && !options.reports_methods
         {
             Ok(Moved::default())
         } else {
@@ -193,13 +197,13 @@ impl<'f> Filling<'f> {
         };
         match moved {
             Ok(moved) => self.finish(moved),
-            Err(error) => self.abandon(error),
+            Err(unmoved) => self.abandon(unmoved),
         }
     }
 
     /// Moves the content, and drops it from the page cache behind the copy.
     #[cold]
-    fn move_past_cache<W: CopyWorker>(&self, worker: &mut W) -> Result<Moved, ContentError> {
+    fn move_past_cache<W: CopyWorker>(&self, worker: &mut W) -> Result<Moved, Unmoved> {
         let (source, dest) = (self.source.fd.as_fd(), &self.dest);
         // After holes, the source was read beyond these bytes. What was read ahead must stay.
         let mut bytes_read = 0;
@@ -209,7 +213,7 @@ impl<'f> Filling<'f> {
                 sys::write_back(dest.fd.as_fd(), extent).map_err(ContentError::Write)?;
                 sys::drop_cache(dest.fd.as_fd(), None);
             }
-            Ok(())
+            Ok::<(), ContentError>(())
         };
         let mut written = Ok(());
         let moved = self.move_content(worker, |worker, bytes| {
@@ -232,7 +236,7 @@ impl<'f> Filling<'f> {
         &self,
         worker: &mut W,
         mut after_piece: impl FnMut(&mut W, u64) -> Next,
-    ) -> Result<Moved, ContentError> {
+    ) -> Result<Moved, Unmoved> {
         let mut buffer = std::mem::take(&mut worker.scratch().buffer);
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
@@ -250,21 +254,25 @@ impl<'f> Filling<'f> {
     #[inline(always)]
     fn finish(self, moved: Moved) -> Result<Filled, Failure> {
         let entry = self.entry;
+        let method = moved.method;
         let mut attributes = None;
         if entry.ctx.policy.sets_attributes {
             if let Err((operation, errno)) = self.store_content() {
-                return Err(self.fail(operation, errno));
+                return Err(self.fail(operation, errno).with_method(method));
             }
             attributes = Some(self.set_attributes());
         }
         if let Some(errno) = attributes.as_ref().and_then(Attributes::lost_content) {
-            return self.abandon(ContentError::Write(errno));
+            return self.abandon(Unmoved {
+                error: ContentError::Write(errno),
+                method,
+            });
         }
         if let Some(durability) = &entry.ctx.durability
             && let Err(errno) = self.sync(durability)
         {
             // Content that was written before may be lost.
-            return Err(self.fail(Operation::Sync, errno));
+            return Err(self.fail(Operation::Sync, errno).with_method(method));
         }
         let Self {
             source,
@@ -281,8 +289,9 @@ impl<'f> Filling<'f> {
             Naming::WhenComplete if !dest.give_name(entry) => false,
             Naming::WhenComplete | Naming::AtOnce => {
                 let OpenDest { fd, writing, .. } = dest;
-                sys::close_checked(fd)
-                    .map_err(|errno| not_closed(entry, is_file, &source.stat, errno))?;
+                sys::close_checked(fd).map_err(|errno| {
+                    not_closed(entry, is_file, &source.stat, errno).with_method(method)
+                })?;
                 // Another worker may write to it now.
                 drop(writing);
                 true
@@ -299,7 +308,10 @@ impl<'f> Filling<'f> {
         Ok(Filled::Complete {
             moved,
             is_file,
-            attributes: set.map_err(Failure::making).and(labelled),
+            attributes: set
+                .map_err(Failure::making)
+                .and(labelled)
+                .map_err(|failure| failure.with_method(method)),
         })
     }
 
@@ -366,7 +378,8 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
+    fn abandon(self, unmoved: Unmoved) -> Result<Filled, Failure> {
+        let Unmoved { error, method } = unmoved;
         let entry = self.entry;
         if let Some(mode) = self.dest.mode_before {
             attributes::restore_permissions(mode, self.dest.fd.as_fd());
@@ -401,7 +414,7 @@ impl<'f> Filling<'f> {
                 entry.dest_error(Operation::Write, errno)
             }
         };
-        Err(Failure::making(error))
+        Err(Failure::making(error).with_method(method))
     }
 
     /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks it before, and

@@ -174,7 +174,7 @@ fn rm_option() -> BoxedStrategy<String> {
 }
 
 fn cp_option() -> BoxedStrategy<String> {
-    let long = "--(archive|attributes-only|copy-contents|dereference|force|interactive|keep-directory-symlink|link|\
+    let long = "--(archive|attributes-only|copy-contents|debug|debug|dereference|force|interactive|keep-directory-symlink|link|\
                 no-clobber|no-dereference|no-target-directory|one-file-system|parents|parents|path|recursive|\
                 remove-destination|strip-trailing-slashes|symbolic-link|verbose)";
     let attribute = "(mode|ownership|timestamps|links|context|xattr|all|mo|bogus)";
