@@ -204,24 +204,6 @@ fn reports_empty_names() {
 }
 
 #[test]
-fn an_empty_dest_is_the_working_directory_for_a_directory() {
-    let build = |tree: &Tree| {
-        small(tree);
-        tree.file("s/new", b"x").file("s/sub/f", b"y");
-        tree.dir("s/empty");
-    };
-    NEWEST_CP.check(["f", ""], build);
-    NEWEST_CP.check(["-v", "s", ""], build);
-    NEWEST_CP.check(["-Tv", "s", ""], build);
-    NEWEST_CP.check(["-bv", "s/.", ""], build);
-    NEWEST_CP.check(["s/sub/..", ""], build);
-    NEWEST_CP.check(["-L", "s/empty", ""], build);
-    NEWEST_CP.check([".", ""], build);
-    NEWEST_CP.check(["f", "s", ""], build);
-    NEWEST_CP.check(["-t", "", "s"], build);
-}
-
-#[test]
 fn does_not_go_through_a_dangling_symlink() {
     CP.check(["f", "dangling"], small);
     CP.check(["a", "dangling"], small);
@@ -376,4 +358,46 @@ fn makes_nothing_through_a_link_below_an_operand() {
         (Status::Exit(1), words)
     );
     assert!(!scratch.path().join("made").exists());
+}
+
+#[test]
+fn an_empty_dest_is_not_the_working_directory() {
+    let cases: &[(&[&str], &str)] = &[
+        (&["a", ""], "cannot create directory ''"),
+        (&["-T", "a", ""], "cannot create directory ''"),
+        (&["-a", "a/.", ""], "cannot create directory ''"),
+        (&["-b", "a", ""], "cannot create directory ''"),
+        (&["-n", "a", ""], "cannot create directory ''"),
+        (&["-s", "a", ""], "cannot create directory ''"),
+        (&["f", ""], "cannot create regular file ''"),
+        (&["-T", "f", ""], "cannot create regular file ''"),
+        (
+            &["--remove-destination", "f", ""],
+            "cannot create regular file ''",
+        ),
+        (&["dangling", ""], "cannot create symbolic link ''"),
+        (&["-l", "f", ""], "cannot create hard link '' to 'f'"),
+        (&["a", "f", ""], "target ''"),
+        (&["-t", "", "a"], "target directory ''"),
+        (&["", ""], "cannot stat ''"),
+    ];
+    let cp = CP.link("cp");
+    for (program, name) in [(Path::new(CPZ), "cpz"), (&cp.path(), "cp")] {
+        for (args, message) in cases {
+            let scratch = Scratch::new();
+            small(&Tree::at(scratch.path()));
+            let twin = Scratch::new();
+            small(&Tree::at(twin.path()));
+            let run = Run::new(program).arg("-r").args(*args);
+            let outcome = run.current_dir(&scratch).output();
+            let expected = format!("{name}: {message}: No such file or directory\n");
+            assert_eq!(outcome.stderr_text(), expected, "{args:?}");
+            assert_eq!(outcome.status, Status::Exit(1), "{args:?}");
+            testkit::snapshot::assert_same_tree(
+                scratch.path(),
+                twin.path(),
+                testkit::snapshot::Attributes::CONTENT,
+            );
+        }
+    }
 }

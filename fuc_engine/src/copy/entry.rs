@@ -57,10 +57,7 @@ impl<'a> Entry<'a> {
             source_dir: ctx.bases.source,
             source_name: ctx.operands.source(index),
             dest_dir,
-            dest_name: match ctx.operands.has_empty_dest(index) && kind != FileType::Directory {
-                true => c"",
-                false => ctx.operands.name_in_parent(index),
-            },
+            dest_name: ctx.operands.name_in_parent(index),
             kind,
             symlinks: ctx.policy.symlinks_of_operands(),
             vacated: Vacated::No,

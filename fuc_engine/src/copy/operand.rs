@@ -110,7 +110,7 @@ impl<'a> Operands<'a> {
 
     /// Finds out which dests have one name, when all operands are there.
     pub(super) fn complete(&mut self) {
-        let names = (0..self.len() as u32).map(|index| self.given_name(index));
+        let names = (0..self.len() as u32).map(|index| self.dest_name(index));
         // Each name in the target may be in the dest of `.`, too.
         let names = names.flat_map(|name| iter::repeat_n(name, 1 + usize::from(name == c".")));
         let mut hashes: Vec<u64> = names.map(hash).collect();
@@ -139,24 +139,10 @@ impl<'a> Operands<'a> {
         (0..self.len() as u32).map(|index| self.source(index))
     }
 
-    /// Returns the name of the dest as it was given.
-    fn given_name(&self, index: u32) -> &CStr {
-        let Operand { source, name, .. } = self.operand(index);
-        self.text_at(source + *name as usize)
-    }
-
-    /// Returns `true` if the dest is an empty path, which cp cannot create.
-    pub(super) fn has_empty_dest(&self, index: u32) -> bool {
-        self.given_name(index).is_empty()
-    }
-
     /// Returns the dest, relative to the target directory if there is one.
     pub(super) fn dest_name(&self, index: u32) -> &CStr {
-        match self.given_name(index) {
-            // As in cp, a directory can be copied to the working directory like this.
-            name if name.is_empty() => c".",
-            name => name,
-        }
+        let Operand { source, name, .. } = self.operand(index);
+        self.text_at(source + *name as usize)
     }
 
     /// Returns the name of the dest in the directory that it is in. The kernel resolves the whole path if that is not below
@@ -173,7 +159,7 @@ impl<'a> Operands<'a> {
 
     /// Returns the dest as it is shown to users.
     pub(super) fn dest_path(&self, index: u32) -> PathBuf {
-        let name = self.given_name(index);
+        let name = self.dest_name(index);
         match self.dest {
             Dest::Exactly(_) => paths::path_of(name).into(),
             // As in cp, the copy of `/` is shown as the target with a slash.
@@ -206,7 +192,7 @@ impl<'a> Operands<'a> {
 
     /// Returns `true` if another operand may have the same dest.
     pub(super) fn may_share_dest(&self, index: u32) -> bool {
-        self.have_shared_dests() && self.shared.contains(&hash(self.given_name(index)))
+        self.have_shared_dests() && self.shared.contains(&hash(self.dest_name(index)))
     }
 
     pub(super) fn have_shared_dests(&self) -> bool {

@@ -126,8 +126,7 @@ const CP: &[Deviation] = &[
         says(gnu, "can make relative symbolic links only")
     }),
     ("failures with two reasons", |case, gnu| {
-        let has_two = is_nobody(case) || case.sources_and_dests().1.contains(&"");
-        has_two && says(gnu, "cannot overwrite directory ")
+        is_nobody(case) && says(gnu, "cannot overwrite directory ")
     }),
     ("| `--keep-directory-symlink` |", |case, _| {
         has_long(case, "keep-directory-symlink") && case.has_entry(is_symlink)
@@ -142,8 +141,8 @@ const CP: &[Deviation] = &[
         let changes = gnu.status != Status::Exit(0) || has_source_in_dest(case);
         has_backup(case) && case.has_entry(is_symlink) && changes
     }),
-    ("or `cpz -a p ''`", |case, _| {
-        (preserves(case) || has_backup(case)) && case.sources_and_dests().1.contains(&"")
+    ("| `cpz -r a \"\"` |", |case, _| {
+        case.sources_and_dests().1.contains(&"")
     }),
     ("forbids access to", |_, gnu| {
         says(gnu, "preserving permissions for ")
