@@ -140,7 +140,7 @@ impl<'a> CopyRun<'a> {
                 durability: (op.durable && op.execution == Execution::Real)
                     .then(Durability::default),
             },
-            copies_plainly: op.rules.are_plain() && op.as_links.is_none(),
+            copies_plainly: op.copies_plainly(),
             links: LinkTable::default(),
             meets_names_once: false,
             used: UsedNames::default(),
