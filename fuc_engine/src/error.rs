@@ -200,9 +200,9 @@ pub enum Refusal {
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,
-    /// The run was [cancelled](crate::Cancel) while it wrote this dest, which holds a part of the content. It existed
-    /// before, or could not be removed.
-    #[error("it is incomplete, because the run was cancelled")]
+    /// This dest holds a part of the content. Either its copy has failed, or the run was [cancelled](crate::Cancel) while it
+    /// wrote it, and it existed before or could not be removed.
+    #[error("it is incomplete")]
     LeftIncomplete,
     /// The run was [cancelled](crate::Cancel) before this operand was complete. Observers do not receive it, because
     /// [`Summary::cancelled`](crate::Summary::cancelled) says the same.

@@ -33,8 +33,10 @@ pub trait Observer: Sync {
 
     /// Receives one warning, which is not a failure and is not counted. The default ignores it.
     ///
-    /// There are three kinds of warnings. [`Error::cause`] tells them apart:
+    /// There are four kinds of warnings. [`Error::cause`] tells them apart:
     ///
+    /// - A dest holds a part of the content, because its copy has failed:
+    ///   [`Refusal::LeftIncomplete`](crate::Refusal::LeftIncomplete).
     /// - A source was named twice: [`Refusal::FileNamedTwice`](crate::Refusal::FileNamedTwice) or
     ///   [`Refusal::DirectoryNamedTwice`](crate::Refusal::DirectoryNamedTwice).
     /// - A source is not linked to the copy of another one with its inode number:

@@ -236,3 +236,18 @@ fn copies_large_files_again_when_there_is_room() {
     assert!(complaints.contains("full/e/c'"), "{outcome}");
     assert!(!full.path().join("e/c").exists());
 }
+
+#[test]
+fn a_file_that_did_not_fit_is_called_incomplete_at_a_terminal() {
+    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let scratch = Scratch::new();
+    Tree::at(scratch.path())
+        .file("f", noise(3 << 20))
+        .symlink("full", full.path());
+    let run = Run::new(CPZ).args(["f", "full"]).current_dir(&scratch);
+    let failure = "cpz: error writing 'full/f': No space left on device\n";
+    let shown = or_skip!(run.at_terminal()).output().stdout_text();
+    let shown = shown.replace("\r\n", "\n");
+    assert_eq!(shown, format!("cpz: 'full/f' is incomplete\n{failure}"));
+    assert_eq!(run.output().stderr_text(), failure);
+}

@@ -448,8 +448,8 @@ impl<'f> Filling<'f> {
         Ok(())
     }
 
-    /// Leaves the content that was moved before an error at the dest, as cp does. A dest that would have been replaced
-    /// stays as it is.
+    /// Leaves the content that was moved before an error at the dest, as cp does, and warns about it. A dest that would have
+    /// been replaced stays as it is.
     fn keep_incomplete(self) {
         let entry = self.entry;
         if self.dest.naming == Naming::Replacing {
@@ -457,9 +457,14 @@ impl<'f> Filling<'f> {
         }
         self.mark_incomplete();
         // If the dest gets no name, it has no content. The error to report is that of moving it.
-        match self.dest.naming {
-            Naming::WhenComplete => _ = self.dest.give_name(entry),
-            Naming::AtOnce | Naming::Replacing => {}
+        let is_file = self.dest.is_file;
+        let has_name = match self.dest.naming {
+            Naming::WhenComplete => self.dest.give_name(entry),
+            Naming::AtOnce | Naming::Replacing => true,
+        };
+        if is_file && has_name {
+            let left = Error::refused(Refusal::LeftIncomplete, entry.path(Side::Dest));
+            entry.ctx.warn(entry.operand, left.at_dest());
         }
     }
 
