@@ -29,7 +29,7 @@ _cpz() {
 
     case "${cmd}" in
         cpz)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z -h --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --atomic --fsync --no-cache --progress --progress= --resume --delete --delete-excluded --max-delete= --no-recursive --threads= --max-rate= --verify --no-config --files0-from= --exclude= --exclude-from= --gitignore --dry-run --dry-run= --stats --stats= "
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z -h --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --exclude= --exclude-from= --gitignore --dry-run --dry-run= --progress --progress= --resume --verify --delete --delete-excluded --max-delete= --atomic --fsync --no-cache --max-rate= --threads= --files0-from= --stats --stats= --no-recursive --no-config "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
@@ -95,46 +95,6 @@ _cpz() {
                     fi
                     return 0
                     ;;
-                --progress=)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --max-delete|--max-delete=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --threads|--threads=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --max-rate|--max-rate=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --files0-from|--files0-from=)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
                 --exclude|--exclude=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
@@ -159,6 +119,46 @@ _cpz() {
                     ;;
                 --dry-run=)
                     COMPREPLY=($(compgen -W "total" -- "${cur}"))
+                    return 0
+                    ;;
+                --progress=)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --max-delete|--max-delete=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --max-rate|--max-rate=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --threads|--threads=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --files0-from|--files0-from=)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --stats=)

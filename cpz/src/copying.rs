@@ -31,6 +31,7 @@ pub(crate) fn execute(
 }
 
 fn copy(request: Request, console: &Console) -> Outcome {
+    let misplaced = request.misplaced_mirror();
     let Request {
         options,
         filter,
@@ -73,6 +74,14 @@ fn copy(request: Request, console: &Console) -> Outcome {
         && let Some(command) = options.command_to_resume(&dest, console)
     {
         console.advise([b"to go on: ", &command[..]].concat());
+    }
+    if let Some(copy) = misplaced
+        && summary.is_complete()
+        && summary.deleted == 0
+    {
+        let copy = console.quoted(copy);
+        let line = format!("hint: the mirror is {copy}; with -T, it is the destination itself");
+        console.advise(line.into());
     }
     summary.failures += request.unread_names;
     report_rest(&mut summary, filter.as_ref(), console);

@@ -67,7 +67,11 @@ pub const TABLE: Table<Id> = Table {
         "[OPTION]... SOURCE... DIRECTORY",
         "[OPTION]... -t DIRECTORY SOURCE...",
     ],
-    about: "Copy SOURCE to DEST, or each SOURCE into DIRECTORY.\n\n",
+    about: "Copy SOURCE to DEST, or each SOURCE into DIRECTORY.\n",
+    own_about: "\
+Directories are copied with all that is in them, as by cp -r. If DEST is a
+directory, the copy goes into it, unless -T is given.
+",
     operands: OperandHelp {
         name: "PATH",
         help: "each SOURCE, then DEST or DIRECTORY, unless -t names the DIRECTORY",
@@ -196,7 +200,8 @@ pub const TABLE: Table<Id> = Table {
             Id::Recursive,
             "rR",
             "recursive",
-            "copy directories and their contents",
+            "copy directories and their contents (default,\n\
+             but not for cp)",
         ),
         Flag::gnu(
             Id::RemoveDestination,
@@ -285,82 +290,6 @@ pub const TABLE: Table<Id> = Table {
         Flag::help(),
         Flag::version(),
         Flag::extension(
-            Id::Atomic,
-            "atomic",
-            "replace an existing file when its copy is\n\
-             complete, by a rename",
-        ),
-        Flag::extension(
-            Id::Fsync,
-            "fsync",
-            "write everything to the disk before cpz ends",
-        ),
-        Flag::extension(
-            Id::NoCache,
-            "no-cache",
-            "drop what was copied from the page cache, and\n\
-             wait for the disk",
-        ),
-        common::progress_flag(Id::Common(CommonFlag::Progress)),
-        Flag::extension(
-            Id::Resume,
-            "resume",
-            "continue an interrupted copy: keep dest files that\n\
-             have the size and time of their SOURCE; needs\n\
-             -a, -p or --preserve=timestamps",
-        )
-        .not_in_config(),
-        Flag::extension(
-            Id::Delete,
-            "delete",
-            "delete from the dest of each directory what the\n\
-             SOURCE does not have; replace other types",
-        )
-        .not_in_config(),
-        Flag::extension(
-            Id::DeleteExcluded,
-            "delete-excluded",
-            "same, and delete what is excluded",
-        )
-        .not_in_config(),
-        Flag::extension(Id::MaxDelete, "max-delete", "delete at most N entries")
-            .required("N", Accepts::Text)
-            .not_in_config(),
-        Flag::extension(
-            Id::NoRecursive,
-            "no-recursive",
-            "do not copy directories, as cp without -r",
-        ),
-        common::threads_flag(Id::Threads),
-        Flag::extension(
-            Id::Common(CommonFlag::MaxRate),
-            "max-rate",
-            "copy at most N entries per second, or, with a unit\n\
-             as in 200M, so many bytes",
-        )
-        .required("N", Accepts::Text),
-        Flag::extension(
-            Id::Verify,
-            "verify",
-            "read each copied file and its SOURCE again, and\n\
-             report files that differ",
-        ),
-        Flag::extension(
-            Id::Common(CommonFlag::NoConfig),
-            "no-config",
-            "do not read the options in the file that\n\
-             CPZ_CONFIG names",
-        )
-        .not_in_config(),
-        Flag::extension(
-            Id::Common(CommonFlag::Files0From),
-            "files0-from",
-            "copy the SOURCEs whose names are in the file F,\n\
-             with a NUL after each; with F -, in stdin",
-        )
-        .required("F", Accepts::File)
-        .not_in_config(),
-        Flag::extension(
             Id::Common(CommonFlag::Exclude),
             "exclude",
             "leave alone what GLOB matches, in gitignore's\n\
@@ -379,11 +308,93 @@ pub const TABLE: Table<Id> = Table {
             "change nothing; print what would change and how\n\
              much, or with 'total' only how much",
         ),
+        common::progress_flag(Id::Common(CommonFlag::Progress)),
+        Flag::extension(
+            Id::Resume,
+            "resume",
+            "continue an interrupted copy: keep dest files that\n\
+             have the size and time of their SOURCE; needs\n\
+             -a, -p or --preserve=timestamps",
+        )
+        .not_in_config(),
+        Flag::extension(
+            Id::Verify,
+            "verify",
+            "read each copied file and its SOURCE again, and\n\
+             report files that differ",
+        ),
+        Flag::extension(
+            Id::Delete,
+            "delete",
+            "delete from the dest of each directory what the\n\
+             SOURCE does not have; replace other types",
+        )
+        .not_in_config(),
+        Flag::extension(
+            Id::DeleteExcluded,
+            "delete-excluded",
+            "same, and delete what is excluded",
+        )
+        .not_in_config(),
+        Flag::extension(Id::MaxDelete, "max-delete", "delete at most N entries")
+            .required("N", Accepts::Text)
+            .not_in_config(),
+        Flag::extension(
+            Id::Atomic,
+            "atomic",
+            "replace an existing file when its copy is\n\
+             complete, by a rename",
+        ),
+        Flag::extension(
+            Id::Fsync,
+            "fsync",
+            "write everything to the disk before cpz ends",
+        ),
+        Flag::extension(
+            Id::NoCache,
+            "no-cache",
+            "drop what was copied from the page cache, and\n\
+             wait for the disk",
+        ),
+        Flag::extension(
+            Id::Common(CommonFlag::MaxRate),
+            "max-rate",
+            "copy at most so many bytes per second, as in 200M,\n\
+             or entries, as in 500/s",
+        )
+        .required("RATE", Accepts::Text),
+        common::threads_flag(Id::Threads),
+        Flag::extension(
+            Id::Common(CommonFlag::Files0From),
+            "files0-from",
+            "copy the SOURCEs whose names are in the file F,\n\
+             with a NUL after each; with F -, in stdin",
+        )
+        .required("F", Accepts::File)
+        .not_in_config(),
         common::stats_flag(Id::Common(CommonFlag::Stats)),
+        Flag::extension(
+            Id::NoRecursive,
+            "no-recursive",
+            "do not copy directories, as cp without -r",
+        ),
+        Flag::extension(
+            Id::Common(CommonFlag::NoConfig),
+            "no-config",
+            "do not read the options in the file that\n\
+             CPZ_CONFIG names",
+        )
+        .not_in_config(),
     ],
     notes: "
 Called as 'cp', it needs -r to copy directories; called by any other name,
 it implies -r.
+",
+    own_notes: "
+Example: copy a directory to DEST itself, with all attributes:
+  cpz -aT --progress SOURCE DEST
+
+The manual, with more examples: man cpz
 ",
 };
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use fuc_cli::console::Console;
@@ -80,6 +80,20 @@ impl Request {
             watch,
             began,
         })
+    }
+
+    /// Returns the path of a new mirror in an existing directory that the user may have meant to be the mirror itself.
+    #[must_use]
+    pub fn misplaced_mirror(&self) -> Option<PathBuf> {
+        let engine = &self.options.engine;
+        let is_chosen = self.options.target_directory.is_some() || engine.parents;
+        let (Dest::Into(directory), false) = (&self.dest, is_chosen) else {
+            return None;
+        };
+        let mut sources = self.sources.iter();
+        let copy = directory.join(sources.next()?.file_name()?);
+        let is_new = || copy.symlink_metadata().is_err();
+        (engine.delete.is_some() && sources.next().is_none() && is_new()).then_some(copy)
     }
 }
 

@@ -75,9 +75,16 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
         if let Some(line) = preload::warning(self.name) {
             console.error(line);
         }
+        if invocation.personality == Personality::Extended {
+            sys::set_last_line(console.line_of("interrupted"));
+        }
         let outcome = self
             .run_stages(invocation, &console)
-            .unwrap_or_else(|error| {
+            .unwrap_or_else(|mut error| {
+                if invocation.personality == Personality::Strict && !console.stderr_is_terminal() {
+                    // Programs that read stderr know GNU's lines.
+                    error.suggestion = None;
+                }
                 let advice = self.advice(&error, invocation);
                 console.usage_error(&error, &advice);
                 Outcome::Incomplete

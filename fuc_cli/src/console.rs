@@ -126,8 +126,8 @@ impl Console {
         self.streams().write_stderr(&text);
     }
 
-    /// Writes a usage error to stderr, and below it the lines of `advice`; see
-    /// [`Advice`](crate::flags::Advice). The suggestion of the error is only for a terminal.
+    /// Writes a usage error to stderr, and below it its suggestion and the lines of `advice`; see
+    /// [`Advice`](crate::flags::Advice).
     pub fn usage_error(&self, error: &UsageError, advice: &[u8]) {
         let name = match error.is_about_an_option() {
             true => &self.program,
@@ -135,13 +135,18 @@ impl Console {
         };
         let mut text = Vec::new();
         push_line(&mut text, name, &error.message);
-        if let Some(suggestion) = &error.suggestion
-            && self.stderr_is_terminal()
-        {
+        if let Some(suggestion) = &error.suggestion {
             push_line(&mut text, name, suggestion.as_bytes());
         }
         text.extend_from_slice(advice);
         self.streams().write_stderr(&text);
+    }
+
+    /// Returns a line with the command's name before `text`.
+    pub(crate) fn line_of(&self, text: &str) -> Vec<u8> {
+        let mut line = Vec::new();
+        push_line(&mut line, last_component(&self.program), text.as_bytes());
+        line
     }
 
     /// Writes whole lines to stderr.

@@ -264,12 +264,16 @@ pub struct Table<I: 'static> {
     pub flags: &'static [Flag<I>],
     /// Lines of help above the flags, after the lines of usage.
     pub about: &'static str,
+    /// More of them, unless the command is strictly GNU's.
+    pub own_about: &'static str,
     /// The text after the command's name in each line of usage.
     pub usage: &'static [&'static str],
     /// The operands, for completions and manual pages.
     pub operands: OperandHelp,
     /// Lines of help below the flags.
     pub notes: &'static str,
+    /// More of them, unless the command is strictly GNU's.
+    pub own_notes: &'static str,
 }
 
 /// Describes the operands of a command, all of which are paths.

@@ -14,6 +14,11 @@ use crate::locale::Charset;
 /// The time between two looks at the token of a worker that waits.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The end of the message about a rate that is not one.
+const RATES: &str = "\nValid rates are:
+  - entries per second: '500/s'
+  - bytes per second: '200M', with K, M, G or T (powers of 1024), or KB, MB, GB or TB (powers of 1000)";
+
 /// The most that a run may do in a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(serde::Serialize, serde::Deserialize))]
@@ -25,13 +30,17 @@ pub enum MaxRate {
 }
 
 impl MaxRate {
-    /// Parses the value of `--max-rate`: a number of entries, or a number of bytes with a unit, as in `200M`.
+    /// Parses the value of `--max-rate`: entries per second, as in `500/s`, or bytes, as in `200M`.
     ///
     /// # Errors
-    /// If the value is not a positive decimal number, perhaps with one of the units of GNU's commands: `K` or `KiB`
+    /// If the value is not a positive decimal number with `/s`, or with one of the units of GNU's commands: `K` or `KiB`
     /// (1,024), `KB` (1,000), and so on with `M`, `G` and `T`.
     pub fn parse(value: &OsStr, charset: Charset) -> Result<Self, UsageError> {
-        Self::read(value).ok_or_else(|| UsageError::invalid("rate", value, charset))
+        Self::read(value).ok_or_else(|| {
+            let mut error = UsageError::invalid("rate", value, charset);
+            error.message.extend_from_slice(RATES.as_bytes());
+            error
+        })
     }
 
     fn read(value: &OsStr) -> Option<Self> {
@@ -39,10 +48,11 @@ impl MaxRate {
         let unit = value.trim_start_matches(|letter: char| letter.is_ascii_digit());
         let number = &value[..value.len() - unit.len()];
         let number: u64 = number.parse().ok()?;
-        let Some(letter) = unit.chars().next() else {
+        if unit == "/s" {
             return NonZeroU64::new(number).map(Self::Entries);
-        };
-        let power = 1 + "KMGT".find(letter)? as u32;
+        }
+        let unit = unit.strip_suffix("/s").unwrap_or(unit);
+        let power = 1 + "KMGT".find(unit.chars().next()?)? as u32;
         let base: u64 = match &unit[1..] {
             "" | "iB" => 1024,
             "B" => 1000,
@@ -123,18 +133,22 @@ mod tests {
     fn a_rate_is_a_positive_number_of_entries_or_of_bytes_with_a_unit() {
         let rate = |number| NonZeroU64::new(number).unwrap();
         for (value, parsed) in [
-            ("250", MaxRate::Entries(rate(250))),
+            ("250/s", MaxRate::Entries(rate(250))),
             ("1K", MaxRate::Bytes(rate(1 << 10))),
             ("200M", MaxRate::Bytes(rate(200 << 20))),
             ("3T", MaxRate::Bytes(rate(3 << 40))),
             ("50MB", MaxRate::Bytes(rate(50_000_000))),
+            ("50MB/s", MaxRate::Bytes(rate(50_000_000))),
             ("2KiB", MaxRate::Bytes(rate(2048))),
         ] {
             assert_eq!(MaxRate::parse(value.as_ref(), Charset::Ascii), Ok(parsed));
         }
         for value in [
             "",
-            "0",
+            "0/s",
+            "250",
+            "250/m",
+            "/s",
             "0M",
             "M",
             "-1",
@@ -149,7 +163,8 @@ mod tests {
             "99999999999999999999999",
         ] {
             let error = MaxRate::parse(value.as_ref(), Charset::Ascii).unwrap_err();
-            assert_eq!(error, UsageError::plain(format!("invalid rate: '{value}'")));
+            let message = format!("invalid rate: '{value}'{RATES}");
+            assert_eq!(error, UsageError::plain(message));
         }
     }
 

@@ -201,9 +201,13 @@ impl Observer for Reporter<'_> {
         (self.after_failure)(error.cause());
     }
 
-    /// Shows a warning in the same way; its words say that it is one.
+    /// Shows a warning in the same way; its words say that it is one. Only a terminal shows which dest of a failed copy is
+    /// incomplete, because cp does not name it.
     fn warned(&self, warning: Error) {
-        self.report(&warning);
+        let is_hint = warning.cause() == Cause::Refused(Refusal::LeftIncomplete);
+        if !is_hint || !self.is_strict && self.console.stderr_is_terminal() {
+            self.report(&warning);
+        }
     }
 
     fn wants_events(&self) -> bool {

@@ -214,7 +214,7 @@ impl Wording<'_> {
                 "warning: {path} has the inode number of another source file but differs from it: not linked"
             }
             Refusal::NotReplacing => "not replacing {path}",
-            Refusal::LeftIncomplete => "{path} is incomplete: the copy was interrupted",
+            Refusal::LeftIncomplete => "{path} is incomplete",
             Refusal::Different => "{path} differs from {other}",
             Refusal::BackupOverSource => "backing up {path} might destroy source;  {other} not copied",
             Refusal::ParentNotDirectory => "{path} exists but is not a directory",

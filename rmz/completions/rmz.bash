@@ -29,7 +29,7 @@ _rmz() {
 
     case "${cmd}" in
         rmz)
-            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --progress --progress= --no-recursive --unlock --threads= --max-rate= --no-config --dry-run --dry-run= --files0-from= --exclude= --exclude-from= --detach --reap --wait --stats --stats= "
+            opts="-f -i -I -R -r -d -v -h --force --interactive --interactive= --one-file-system --no-preserve-root --preserve-root --preserve-root= --recursive --dir --verbose --help --version --exclude= --exclude-from= --dry-run --dry-run= --progress --progress= --unlock --detach --reap --wait --max-rate= --threads= --files0-from= --stats --stats= --no-recursive --no-config "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
@@ -44,29 +44,14 @@ _rmz() {
                     COMPREPLY=($(compgen -W "all" -- "${cur}"))
                     return 0
                     ;;
-                --progress=)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
-                --threads|--threads=)
+                --exclude|--exclude=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
                     return 0
                     ;;
-                --max-rate|--max-rate=)
-                    COMPREPLY=("${cur}")
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o nospace
-                    fi
-                    return 0
-                    ;;
-                --dry-run=)
-                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
-                    return 0
-                    ;;
-                --files0-from|--files0-from=)
+                --exclude-from|--exclude-from=)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
                         oldifs="$IFS"
@@ -81,14 +66,29 @@ _rmz() {
                     fi
                     return 0
                     ;;
-                --exclude|--exclude=)
+                --dry-run=)
+                    COMPREPLY=($(compgen -W "total" -- "${cur}"))
+                    return 0
+                    ;;
+                --progress=)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --max-rate|--max-rate=)
                     COMPREPLY=("${cur}")
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o nospace
                     fi
                     return 0
                     ;;
-                --exclude-from|--exclude-from=)
+                --threads|--threads=)
+                    COMPREPLY=("${cur}")
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o nospace
+                    fi
+                    return 0
+                    ;;
+                --files0-from|--files0-from=)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
                         oldifs="$IFS"

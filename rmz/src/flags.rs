@@ -38,7 +38,11 @@ pub enum Id {
 pub const TABLE: Table<Id> = Table {
     name: "rmz",
     usage: &["[OPTION]... [FILE]..."],
-    about: "Remove each FILE.\n\n",
+    about: "Remove each FILE.\n",
+    own_about: "\
+Directories are removed with all that is in them, as by rm -r, and files that
+are write-protected without a prompt. -i and -I prompt.
+",
     operands: OperandHelp {
         name: "FILE",
         help: "files and directories to remove",
@@ -93,7 +97,8 @@ pub const TABLE: Table<Id> = Table {
             Id::Recursive,
             "rR",
             "recursive",
-            "remove directories and their contents",
+            "remove directories and their contents (default,\n\
+             but not for rm)",
         ),
         Flag::gnu(
             Id::Directories,
@@ -110,45 +115,6 @@ pub const TABLE: Table<Id> = Table {
         ),
         Flag::help(),
         Flag::version(),
-        common::progress_flag(Id::Common(CommonFlag::Progress)),
-        Flag::extension(
-            Id::NoRecursive,
-            "no-recursive",
-            "do not remove directories, as rm without -r",
-        ),
-        Flag::extension(
-            Id::Unlock,
-            "unlock",
-            "remove what is in directories of yours that are\n\
-             read-only, by 'chmod u+rwx' of these",
-        ),
-        common::threads_flag(Id::Threads),
-        Flag::extension(
-            Id::Common(CommonFlag::MaxRate),
-            "max-rate",
-            "remove at most N entries per second",
-        )
-        .required("N", Accepts::Text),
-        Flag::extension(
-            Id::Common(CommonFlag::NoConfig),
-            "no-config",
-            "do not read the options in the file that\n\
-             RMZ_CONFIG names",
-        )
-        .not_in_config(),
-        common::dry_run_flag(
-            Id::DryRun,
-            "remove nothing; print what would be removed and\n\
-             how much, or with 'total' only how much",
-        ),
-        Flag::extension(
-            Id::Common(CommonFlag::Files0From),
-            "files0-from",
-            "remove the files whose names are in the file F,\n\
-             with a NUL after each; with F -, in stdin",
-        )
-        .required("F", Accepts::File)
-        .not_in_config(),
         Flag::extension(
             Id::Common(CommonFlag::Exclude),
             "exclude",
@@ -157,6 +123,18 @@ pub const TABLE: Table<Id> = Table {
         )
         .required("GLOB", Accepts::Text),
         common::exclude_from_flag(Id::Common(CommonFlag::ExcludeFrom)),
+        common::dry_run_flag(
+            Id::DryRun,
+            "remove nothing; print what would be removed and\n\
+             how much, or with 'total' only how much",
+        ),
+        common::progress_flag(Id::Common(CommonFlag::Progress)),
+        Flag::extension(
+            Id::Unlock,
+            "unlock",
+            "remove what is in directories of yours that are\n\
+             read-only, by 'chmod u+rwx' of these",
+        ),
         Flag::extension(
             Id::Detach,
             "detach",
@@ -178,7 +156,35 @@ pub const TABLE: Table<Id> = Table {
              in the background is done, with its status",
         )
         .not_in_config(),
+        Flag::extension(
+            Id::Common(CommonFlag::MaxRate),
+            "max-rate",
+            "remove at most so many entries per second, as in\n\
+             500/s",
+        )
+        .required("RATE", Accepts::Text),
+        common::threads_flag(Id::Threads),
+        Flag::extension(
+            Id::Common(CommonFlag::Files0From),
+            "files0-from",
+            "remove the files whose names are in the file F,\n\
+             with a NUL after each; with F -, in stdin",
+        )
+        .required("F", Accepts::File)
+        .not_in_config(),
         common::stats_flag(Id::Common(CommonFlag::Stats)),
+        Flag::extension(
+            Id::NoRecursive,
+            "no-recursive",
+            "do not remove directories, as rm without -r",
+        ),
+        Flag::extension(
+            Id::Common(CommonFlag::NoConfig),
+            "no-config",
+            "do not read the options in the file that\n\
+             RMZ_CONFIG names",
+        )
+        .not_in_config(),
     ],
     notes: "
 Called as 'rm', it needs -r to remove directories; called by any other name,
@@ -186,6 +192,12 @@ it implies -r.
 
 To remove a file whose name begins with '-', write './-name', or put '--'
 before the name.
+",
+    own_notes: "
+Example: see what would be removed, apart from all names '*.log':
+  rmz --dry-run --exclude='*.log' FILE
+
+The manual, with more examples: man rmz
 ",
 };
 

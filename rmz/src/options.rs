@@ -160,7 +160,7 @@ pub fn resolve(
             Id::Common(flag) => {
                 options.common.apply(flag, value, charset)?;
                 if let Some(MaxRate::Bytes(_)) = options.common.max_rate {
-                    let message = "the rate of a removal is a number of entries, without a unit";
+                    let message = "the rate of a removal is in entries per second, as in '500/s'";
                     return Err(UsageError::with_help(message));
                 }
             }

@@ -43,9 +43,9 @@ pub(crate) const PIDS: &str = r#"echo $$ > "pid.$RANK"; exec "$@""#;
 
 /// Slows a job of some hundred entries, so that all ranks have time to take part. Without it, on a busy machine, rank 0
 /// can complete the job before the others run at all.
-pub(crate) const SLOW_HUNDREDS: &str = "--max-rate=1000";
+pub(crate) const SLOW_HUNDREDS: &str = "--max-rate=1000/s";
 /// The same for some thousand entries.
-pub(crate) const SLOW_THOUSANDS: &str = "--max-rate=4000";
+pub(crate) const SLOW_THOUSANDS: &str = "--max-rate=4000/s";
 
 impl Program {
     /// Prepares a job. Each rank runs `script` in a shell, in which `"$@"` is the command. If the script goes on

@@ -18,7 +18,7 @@ use crate::job::{CPZ, Numbers, PIDS, Program, RMZ, SLOW_THOUSANDS, build, count,
 const ROUNDS: usize = 25;
 const RANKS: usize = 4;
 /// The speed of every other round. In those between, a rank dies in mid-work on a busy machine, too.
-const FAST: &str = "--max-rate=1000000000";
+const FAST: &str = "--max-rate=1000000000/s";
 /// The fewest rounds of a test in which a rank must die while there is work left. Nearly all do.
 const ENOUGH: usize = 8;
 

@@ -314,7 +314,7 @@ fn build_small(scratch: &Scratch) {
 fn a_rate_limits_all_ranks_together_and_progress_is_that_of_all() {
     let scratch = Scratch::in_memory();
     build_small(&scratch);
-    let arguments = ["--max-rate=100", "--progress=always", "--stats=json", "t"];
+    let arguments = ["--max-rate=100/s", "--progress=always", "--stats=json", "t"];
     let began = Instant::now();
     let outcome = or_skip!(RMZ.run(3, &arguments, &scratch));
     // The first permits come at once.
@@ -332,7 +332,7 @@ fn a_rate_limits_all_ranks_together_and_progress_is_that_of_all() {
 fn a_rate_must_be_a_positive_number() {
     let scratch = Scratch::in_memory();
     build_small(&scratch);
-    let outcome = or_skip!(RMZ.run(2, &["--max-rate=0", "t"], &scratch));
+    let outcome = or_skip!(RMZ.run(2, &["--max-rate=0/s", "t"], &scratch));
     assert_eq!(outcome.status, Status::Exit(1));
     assert_eq!(RMZ.diagnostics(&outcome), ["rmz-mpi: invalid rate: '0'"]);
     assert!(scratch.path().join("t/99/sub/file").exists());
@@ -342,7 +342,7 @@ fn a_rate_must_be_a_positive_number() {
 fn a_signal_cancels_ranks_that_wait_because_of_the_rate() {
     let scratch = Scratch::in_memory();
     wide(scratch.path().join("t"), 300);
-    let job = or_skip!(RMZ.job(3, PIDS, &["--max-rate=1", "t"]));
+    let job = or_skip!(RMZ.job(3, PIDS, &["--max-rate=1/s", "t"]));
     let live = job.current_dir(&scratch).start();
     while count(&scratch.path().join("t")) == 300 {
         thread::sleep(Duration::from_millis(10));

@@ -130,7 +130,7 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
     let outcome = interrupted(&["-L", "--copy-contents", "fifo", "old"]);
     assert_eq!(
         complaint(&outcome),
-        "cpz: 'old' is incomplete: the copy was interrupted\n\
+        "cpz: 'old' is incomplete\n\
          cpz: interrupted: 0 entries copied, 1 failure\n"
     );
     assert!(scratch.path().join("old").exists());
@@ -174,7 +174,7 @@ fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
             continue;
         }
         let expected = format!(
-            "cpz: '{dest}' is incomplete: the copy was interrupted\n\
+            "cpz: '{dest}' is incomplete\n\
              cpz: interrupted: 0 entries copied, 1 failure\n"
         );
         assert_eq!(said, expected);
@@ -272,7 +272,7 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
 /// Without a limit, the copy would be complete long before.
 #[test]
 fn a_copy_that_waits_because_of_its_rate_ends_by_a_signal() {
-    for rate in ["--max-rate=1", "--max-rate=1K"] {
+    for rate in ["--max-rate=1/s", "--max-rate=1K"] {
         let scratch = Scratch::in_memory();
         let tree = Tree::at(scratch.path());
         for number in 0..500 {
@@ -289,4 +289,21 @@ fn a_copy_that_waits_because_of_its_rate_ends_by_a_signal() {
         assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
         assert!(copied() < 500, "{rate}");
     }
+}
+
+#[test]
+fn a_run_that_is_ended_in_the_middle_says_so() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    tree.file("a", vec![1; 1 << 20]).file("b", "").dir("d");
+    // SIGALRM comes when a system call has hung for two seconds. Its handler is bit 13 of the mask.
+    let script = r#""$0" --max-rate=1K a b d & while [ ! -e d/a ]; do :; done; kill -TERM $!
+        until grep -qE 'SigCgt:.*[2367abef]...$|State:.Z' /proc/$!/status; do :; done
+        kill -ALRM $!; wait $!"#;
+    let run = Run::new("sh").args(["-c", script, CPZ]);
+    let outcome = run.current_dir(&scratch).output();
+    assert_eq!(outcome.status, Status::Exit(128 + 15), "{outcome}");
+    let said = complaint(&outcome);
+    let is_last_word = said.starts_with("cpz: interrupted") && said.ends_with('\n');
+    assert!(is_last_word, "{outcome}");
 }

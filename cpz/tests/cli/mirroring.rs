@@ -976,3 +976,25 @@ fn deep_trees_are_deleted_with_few_descriptors() {
         Attributes::CONTENT,
     );
 }
+
+#[test]
+fn a_mirror_in_the_directory_that_should_have_been_the_mirror_is_named_at_a_terminal() {
+    let hint = "cpz: hint: the mirror is 'e/d'; with -T, it is the destination itself";
+    for (args, hints) in [
+        (&["--delete", "d", "e"][..], 1),
+        (&["--delete", "d", "-te"], 0),
+        (&["--delete", "-T", "d", "e"], 0),
+        (&["d", "e"], 0),
+    ] {
+        let scratch = Scratch::new();
+        Tree::at(scratch.path()).file("d/f", "").file("e/old", "");
+        let run = Run::new(CPZ).args(args).current_dir(&scratch);
+        let shown = or_skip!(run.at_terminal()).output().stdout_text();
+        let found = shown.lines().filter(|line| *line == hint).count();
+        assert_eq!(found, hints, "{args:?}: {shown}");
+        // The mirror exists now.
+        let again = or_skip!(run.at_terminal()).output().stdout_text();
+        assert_eq!(again, "", "{args:?}");
+        assert_eq!(run.output().stderr_text(), "");
+    }
+}

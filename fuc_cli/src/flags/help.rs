@@ -18,7 +18,13 @@ impl<I: Copy> Table<I> {
             text.extend([lead.as_bytes(), program, b" ", usage.as_bytes(), b"\n"].concat());
             lead = "  or:  ";
         }
-        text.extend_from_slice(self.about.as_bytes());
+        let own = |lines: &'static str| match personality {
+            Personality::Strict => "",
+            Personality::Extended => lines,
+        };
+        for lines in [self.about, own(self.own_about), "\n"] {
+            text.extend_from_slice(lines.as_bytes());
+        }
         let shown = self.flags.iter().filter(|flag| !flag.is_hidden);
         let (extensions, flags_of_gnu): (Vec<_>, _) = shown.partition(|flag| flag.is_extension);
         push_flags(&mut text, &flags_of_gnu, personality);
@@ -27,6 +33,7 @@ impl<I: Copy> Table<I> {
             push_flags(&mut text, &extensions, personality);
         }
         text.extend_from_slice(self.notes.as_bytes());
+        text.extend_from_slice(own(self.own_notes).as_bytes());
         text
     }
 }

@@ -21,7 +21,8 @@ enum Id {
 static TABLE: Table<Id> = Table {
     name: "tool",
     usage: &["[OPTION]... FILE", "-t DIR"],
-    about: "Does things.\n\n",
+    about: "Does things.\n",
+    own_about: "Better.\n",
     operands: OperandHelp {
         name: "FILE",
         help: "a thing",
@@ -45,6 +46,7 @@ static TABLE: Table<Id> = Table {
         Flag::extension(Threads, "threads", "many").required("N", Accepts::Text),
     ],
     notes: "That is all.\n",
+    own_notes: "Not quite.\n",
 };
 
 fn scan(arguments: &[&str]) -> Scan<Id> {
@@ -206,6 +208,7 @@ fn a_misspelt_option_is_answered_with_the_most_similar_one() {
         ),
         ("--treads=3", Some("did you mean '--threads'?")),
         ("--xyz", None),
+        ("--bwlimit=1M", None),
         // A hidden spelling is not suggested.
         ("--ppath", None),
     ] {
@@ -249,6 +252,7 @@ fn help_lists_every_row_that_is_not_hidden() {
 Usage: ./x [OPTION]... FILE
   or:  ./x -t DIR
 Does things.
+Better.
 
   -f, -F, --force             by force
   -b                          has no long name
@@ -267,4 +271,5 @@ Does things.
 fn help_of_the_strict_personality_lists_no_extension() {
     let help = String::from_utf8(TABLE.help(b"x", Personality::Strict)).unwrap();
     assert!(!help.contains("threads") && !help.contains("xtension"));
+    assert!(!help.contains("Better") && help.ends_with("That is all.\n"));
 }

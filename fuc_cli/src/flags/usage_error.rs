@@ -28,7 +28,7 @@ pub struct UsageError {
     pub message: Vec<u8>,
     /// The lines that follow the message.
     pub advice: Advice,
-    /// A line below the message that suggests another option, for a user at a terminal.
+    /// A line below the message that suggests another option.
     pub suggestion: Option<String>,
 }
 

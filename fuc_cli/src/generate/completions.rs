@@ -23,7 +23,12 @@ pub(super) fn all<I: Copy>(table: &Table<I>, mut command: Command) -> Vec<Genera
             generate(shell, &mut command, &name, &mut script);
             let script = String::from_utf8(script).expect("BUG: flags are described in UTF-8");
             let content = match shell {
-                Shell::Bash => corrected_bash(script, table),
+                Shell::Bash => {
+                    // The name of the function is another one if that of the command contains a dash.
+                    let end = format!(" -o default {name}\nfi\n");
+                    assert!(script.ends_with(&end), "{script}");
+                    corrected_bash(script, table)
+                }
                 Shell::Zsh => corrected_zsh(script, table),
                 _ => corrected_fish(script, table),
             };

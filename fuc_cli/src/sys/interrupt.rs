@@ -29,6 +29,8 @@ const GRACE_SECONDS: u32 = 2;
 const SAME_REQUEST: Duration = Duration::from_millis(500);
 
 static TOKEN: OnceLock<Cancel> = OnceLock::new();
+/// The last line of a run that does not end in order.
+static LAST_LINE: OnceLock<Vec<u8>> = OnceLock::new();
 /// The function that answers SIGUSR1.
 static ANSWER: OnceLock<fn()> = OnceLock::new();
 /// The first signal, or 0.
@@ -48,6 +50,11 @@ pub fn cancel_on_signals() -> Cancel {
         handle_unless_ignored(signal, on_signal, FAIL);
     }
     token
+}
+
+/// Sets the line that is written if a signal ends the process before the run has ended.
+pub(crate) fn set_last_line(line: Vec<u8>) {
+    let _ = LAST_LINE.set(line);
 }
 
 /// Calls `answer` at each SIGUSR1 from now on, unless it was ignored when the process began.
@@ -76,15 +83,40 @@ pub(crate) fn received_signal() -> Option<c_int> {
 /// Ends the process by `signal`, so that its parent sees that. No status line stays: it would look like the result.
 pub(crate) fn end_by(signal: c_int) {
     if Cursor::now() == Cursor::StatusLine {
-        let (clear, bytes) = (CLEAR_LINE.as_ptr().cast(), CLEAR_LINE.len());
-        // SAFETY: pointer and length are those of one slice. An error cannot be reported.
-        unsafe { libc::write(libc::STDERR_FILENO, clear, bytes) };
+        write(CLEAR_LINE.as_bytes());
     }
     // SAFETY: both are calls that a handler may make, with a valid signal number.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
     }
+}
+
+/// Ends the process by `signal` in the middle of a run, in a handler. Says so, unless that would wait for a reader.
+fn end_in_the_middle(signal: c_int) {
+    let mut stderr = libc::pollfd {
+        fd: libc::STDERR_FILENO,
+        events: libc::POLLOUT,
+        revents: 0,
+    };
+    // SAFETY: a handler may call it, with a pointer to one structure.
+    let is_ready = unsafe { libc::poll(&raw mut stderr, 1, 0) } == 1;
+    if !is_ready {
+        Cursor::Elsewhere.record();
+    } else if let Some(line) = LAST_LINE.get() {
+        if Cursor::now() == Cursor::StatusLine {
+            write(CLEAR_LINE.as_bytes());
+            Cursor::Elsewhere.record();
+        }
+        write(line);
+    }
+    end_by(signal);
+}
+
+/// Writes to stderr, as a handler may do. An error cannot be reported.
+fn write(text: &[u8]) {
+    // SAFETY: pointer and length are those of one slice.
+    unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
 
 /// Makes a system call fail with `EINTR` if a handler runs during it.
@@ -124,7 +156,7 @@ extern "C" fn on_signal(signal: c_int) {
         if first_at > 0 && milliseconds().saturating_sub(first_at) > SAME_REQUEST.as_millis() as u64
         {
             // The signal is blocked in its own handler, so the process ends on the return.
-            end_by(signal);
+            end_in_the_middle(signal);
         }
         return;
     }
@@ -146,6 +178,6 @@ fn milliseconds() -> u64 {
 
 extern "C" fn on_alarm(_: c_int) {
     if let Some(signal) = received_signal() {
-        end_by(signal);
+        end_in_the_middle(signal);
     }
 }

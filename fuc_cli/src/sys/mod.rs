@@ -23,7 +23,7 @@ mod tables;
 
 pub use background::{lower_priority, spawn_background};
 pub use interrupt::cancel_on_signals;
-pub(crate) use interrupt::{end_by, on_status_request, received_signal};
+pub(crate) use interrupt::{end_by, on_status_request, received_signal, set_last_line};
 pub use limits::raise_descriptor_limit;
 pub(crate) use locale::{is_affirmative, is_printable};
 pub use memory::Allocator;

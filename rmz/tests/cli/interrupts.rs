@@ -47,7 +47,7 @@ fn a_removal_that_waits_because_of_its_rate_ends_by_a_signal() {
     }
     let left = || fs::read_dir(scratch.path().join("t")).map_or(0, Iterator::count);
     let mut live = Run::new(RMZ)
-        .args(["--max-rate=1", "t"])
+        .args(["--max-rate=1/s", "t"])
         .current_dir(&scratch)
         .start();
     live.wait_for_effect(|| left() < 500);

@@ -1,6 +1,6 @@
-//! Suggestions for options that rmz does not know, at a terminal.
+//! Suggestions for options that rmz does not know.
 
-use std::process::Command;
+use std::{path::Path, process::Command};
 
 use testkit::{
     or_skip,
@@ -51,17 +51,28 @@ fn a_misspelt_option_is_answered_with_a_suggestion_at_a_terminal() {
 }
 
 #[test]
-fn a_script_gets_no_suggestion() {
-    let scratch = tree();
-    let run = Run::new(RMZ).args(["--progres", "f"]);
-    let outcome = run.current_dir(&scratch).output();
-    let output = outcome.stderr_text().replace(RMZ, "rmz");
-    let lines = [
-        "rmz: unrecognized option '--progres'",
-        "",
-        "Try 'rmz --help' for more information.",
-    ];
-    assert_refused(&outcome, &scratch, &output, lines);
+fn a_log_gets_the_suggestion_unless_the_command_is_called_rm() {
+    let (rm, scratch) = (RM.link("rm"), tree());
+    for (program, option, suggestion) in [
+        (
+            Path::new(RMZ),
+            "--progres",
+            "rmz: did you mean '--progress'? (extensions cannot be shortened)",
+        ),
+        (&rm.path(), "--stats", ""),
+    ] {
+        let run = Run::new(program).args([option, "f"]);
+        let outcome = run.current_dir(&scratch).output();
+        let path = program.display().to_string();
+        let name = program.file_name().unwrap().display().to_string();
+        let output = outcome.stderr_text().replace(&path, &name);
+        let lines = [
+            &*format!("{name}: unrecognized option '{option}'"),
+            suggestion,
+            &format!("Try '{name} --help' for more information."),
+        ];
+        assert_refused(&outcome, &scratch, &output, lines);
+    }
 }
 
 #[test]

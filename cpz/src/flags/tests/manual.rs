@@ -17,6 +17,17 @@ const MANUAL: Manual = Manual {
         ("{OPERAND}", "SOURCE"),
         ("{done}", "copied"),
         (
+            "{kinds}",
+            "`files`, `directories`, `symlinks`, `hard_links` and `other`",
+        ),
+        (
+            "{keys}",
+            "`reflinked_bytes` that share blocks, `kept` dests (up to date for `-u` or `--resume`), `compared` files (by \
+             `--verify`), `deleted` and `not_deleted` names (by `--delete`, because of `--max-delete`), `discarded` files \
+             (incomplete at a signal)",
+        ),
+        ("{others}", "`unknown` is of rmz, and 0."),
+        (
             "{single}",
             "`--dry-run`, `--resume`, `--delete` and its like, `--files0-from`, and `--exclude-from` of stdin",
         ),

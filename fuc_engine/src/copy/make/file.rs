@@ -21,9 +21,7 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::content::{
-    ContentCopy, ContentError, Moved, Next, OpenSource, Sink, Unmoved,
-};
+use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Sink, Unmoved};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{Naming, OpenDest};

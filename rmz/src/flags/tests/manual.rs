@@ -17,6 +17,12 @@ const MANUAL: Manual = Manual {
         ("{OPERAND}", "FILE"),
         ("{done}", "removed"),
         (
+            "{kinds}",
+            "`files`, `directories`, `symlinks`, `other`, and `unknown` for names whose type the filesystem does not list",
+        ),
+        ("{keys}", "which rmz looks at only for this option"),
+        ("{others}", "Keys of cpz, such as `kept`, are 0."),
+        (
             "{single}",
             "`--dry-run`, `--detach`, `--reap`, `--wait`, `--files0-from`, and `--exclude-from` of stdin",
         ),
