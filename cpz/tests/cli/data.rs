@@ -258,7 +258,7 @@ fn debugs(dir: &Path, dest: &str) {
             for source in ["d/data", "d/empty", "d/hole", "d/holes"] {
                 check(&[source, "/dev/null"]);
             }
-            for source in ["/proc/version", "/sys/kernel/uevent_seqnum"] {
+            for source in ["/proc/version", "/sys/kernel/fscaps"] {
                 check(&[source, dest]);
             }
             check(&["--copy-contents", "/dev/null", dest]);
