@@ -334,7 +334,7 @@ fn a_rate_must_be_a_positive_number() {
     build_small(&scratch);
     let outcome = or_skip!(RMZ.run(2, &["--max-rate=0/s", "t"], &scratch));
     assert_eq!(outcome.status, Status::Exit(1));
-    assert_eq!(RMZ.diagnostics(&outcome), ["rmz-mpi: invalid rate: '0'"]);
+    assert_eq!(RMZ.diagnostics(&outcome), ["rmz-mpi: invalid rate: '0/s'"]);
     assert!(scratch.path().join("t/99/sub/file").exists());
 }
 
