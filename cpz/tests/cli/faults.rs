@@ -219,7 +219,9 @@ fn holes_need_no_seek() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
     for flag in ["--sparse=auto", "--sparse=always", "--reflink=never"] {
-        let run = Run::new(CPZ).args([flag, "s", "d"]).current_dir(&scratch);
+        let run = Run::new(CPZ)
+            .args(["--threads=1", flag, "s", "d"])
+            .current_dir(&scratch);
         let calls = or_skip!(run.calls());
         // A source that refuses to be read from a position cannot be copied.
         let is_optional = |call: &&Call| {
@@ -248,7 +250,9 @@ fn holes_need_no_seek() {
 fn a_filesystem_that_sees_data_beyond_the_end_loses_none_before_it() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
-    let run = Run::new(CPZ).args(["s", "d"]).current_dir(&scratch);
+    let run = Run::new(CPZ)
+        .args(["--threads=1", "s", "d"])
+        .current_dir(&scratch);
     let calls = or_skip!(run.calls());
     let seeks = calls.iter().filter(|call| call.shown.contains("SEEK_DATA"));
     let seeks: Vec<_> = seeks.collect();
@@ -391,7 +395,9 @@ fn a_mode_that_is_right_already_need_not_be_set() {
 fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, b"data")]);
-    let run = Run::new(CPZ).args(["s", "d"]).current_dir(&scratch);
+    let run = Run::new(CPZ)
+        .args(["--threads=1", "s", "d"])
+        .current_dir(&scratch);
     let calls = or_skip!(run.calls());
     let first = calls.iter().find(|call| call.shown.contains("SEEK_DATA"));
     for error in ["EINVAL", "EOPNOTSUPP"] {
