@@ -382,6 +382,8 @@ impl<'o> Opening<'o> {
             Err(Errno::LOOP) if symlinks == Symlinks::NoFollow => {
                 Err(entry.refused(Refusal::ThroughJustCreatedLink))
             }
+            // Another process has removed it, perhaps on another machine, and this one saw what its client remembered.
+            Err(Errno::NOENT) => self.create_again(),
             Err(errno) => self.open_emptied(dest, errno),
         }
     }
