@@ -32,7 +32,7 @@ use rustix::io::Errno;
 use super::collisions::has_other_spelling;
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
-use super::facts::{CopyNode, FileId, FileTime, Symlinks};
+use super::facts::{CopyNode, FileId, Symlinks};
 use super::operand::ancestry;
 use super::options::{Deletion, LinkKind, Replace};
 use crate::error::{Cause, Error, Operation, Refusal};
@@ -482,11 +482,14 @@ impl SourceNames {
 /// The names of a source that its dest finds but does not list, by the files to which they lead.
 type OtherForms = HashMap<Found, CString>;
 
-/// A file in a dest: its number, its size, and the time of its last change. Some filesystems give several files one number.
-type Found = (FileId, i64, FileTime);
+/// A file in a dest: its number, and the size of a file that is not a directory. Some filesystems give several files one
+/// number. Times are not compared: under its two names a client may remember two states of one file, and a name that is
+/// not found here is deleted.
+type Found = (FileId, Option<i64>);
 
 fn found(dest: &Stat) -> Found {
-    (FileId::of(dest), dest.st_size, sys::changed(dest))
+    let size = (!sys::is_directory(dest)).then_some(dest.st_size);
+    (FileId::of(dest), size)
 }
 
 impl Mirror<'_, '_> {
