@@ -275,12 +275,14 @@ impl<'a> ContentCopy<'a> {
 
     /// Tries the rungs below cloning.
     fn try_rungs(&mut self) -> Result<(), ContentError> {
-        if has_holes(&self.source.stat) {
+        let makes_holes = self.dest.is_file && self.options.sparse != Sparse::Never;
+        // A filesystem that is wrong about holes is not asked if none are made.
+        if has_holes(&self.source.stat) && (makes_holes || self.options.reports_methods) {
             if let Rung::Copied = self.copy_around_holes()? {
                 return Ok(());
             }
             // As in cp, if the filesystem does not say where they are.
-            if self.dest.is_file && self.options.sparse != Sparse::Never {
+            if makes_holes {
                 self.find_zeros()?;
             }
         } else if (self.source.size() > 0 || self.options.reports_methods)
