@@ -25,7 +25,7 @@ use fuc_engine::{
     Summary, Throttle,
 };
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, SeekFrom, Timespec, Timestamps, copy_file_range,
+    AtFlags, CWD, Mode, OFlags, RenameFlags, SeekFrom, Stat, Timespec, Timestamps, copy_file_range,
     ioctl_ficlone, major, minor, openat, renameat, renameat_with, seek, statat, unlinkat,
     utimensat,
 };
@@ -261,8 +261,7 @@ impl<'a> LargeFiles<'a> {
         }
         let mut mine = self.mine();
         mine.summary += summary;
-        let time = (found.st_mtime as i64, found.st_mtime_nsec as i64);
-        mine.complete.push((copy.clone(), Some(time)));
+        mine.complete.push((copy.clone(), Some(modified(&found))));
         Ok(())
     }
 
@@ -355,10 +354,12 @@ impl<'a> LargeFiles<'a> {
     /// Sets the times of files again until they stay, and then those of their directories.
     fn keep_times(&self, files: &mut [(LargeCopy, Option<(i64, i64)>)]) -> Summary {
         let mut summary = Summary::default();
-        let mut is_late = files.iter().any(|(copy, _)| {
-            let places = self.places(copy);
-            places.is_ok_and(|places| sets_times_late(&places.dest_dir))
-        });
+        let late = late_filesystems();
+        let mut is_late = !late.is_empty()
+            && files.iter().any(|(copy, _)| {
+                let places = self.places(copy);
+                places.is_ok_and(|places| is_one_of(&late, &places.dest_dir))
+            });
         for _ in 0..MOST_LOOKS {
             if is_late {
                 thread::sleep(LATE);
@@ -395,10 +396,9 @@ impl<'a> LargeFiles<'a> {
     /// Returns `true` if the time of a file was replaced, and sets it again.
     fn keep_time(&self, copy: &LargeCopy, time: &mut (i64, i64)) -> io::Result<bool> {
         let places = self.places(copy)?;
-        let look = || -> io::Result<(i64, i64)> {
+        let look = || {
             let flags = AtFlags::SYMLINK_NOFOLLOW;
-            let found = statat(&places.dest_dir, places.dest, flags)?;
-            Ok((found.st_mtime as i64, found.st_mtime_nsec as i64))
+            statat(&places.dest_dir, places.dest, flags).map(|found| modified(&found))
         };
         if look()? == *time {
             return Ok(false);
@@ -536,6 +536,11 @@ fn rename_to_new(places: &Places<'_>, hidden: &str) -> io::Result<()> {
     }
 }
 
+/// Returns the time of modification: seconds, and nanoseconds.
+fn modified(found: &Stat) -> (i64, i64) {
+    (found.st_mtime, found.st_mtime_nsec as i64)
+}
+
 /// Gives an entry the times of its source.
 fn set_times(dir: &File, name: &OsStr, source: &Metadata) -> io::Result<()> {
     let time = |tv_sec, tv_nsec| Timespec { tv_sec, tv_nsec };
@@ -546,13 +551,17 @@ fn set_times(dir: &File, name: &OsStr, source: &Metadata) -> io::Result<()> {
     Ok(utimensat(dir, name, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
-/// Returns `true` if a directory is on a filesystem that replaces times a second later.
-fn sets_times_late(dir: &File) -> bool {
-    let Ok(found) = dir.metadata() else {
-        return false;
-    };
-    let device = format!(" {}:{} ", major(found.dev()), minor(found.dev()));
+/// Returns the devices of filesystems that replace times a second later, each as `MAJOR:MINOR`.
+fn late_filesystems() -> Vec<String> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let mut mounts = mounts.lines().filter(|mount| mount.contains(&device));
-    mounts.any(|mount| mount.contains(" - fuse.mfs ") || mount.contains(" mfs#"))
+    let is_late = |mount: &&str| mount.contains(" - fuse.mfs ") || mount.contains(" mfs#");
+    let late = mounts.lines().filter(is_late);
+    let device = |mount: &str| mount.split(' ').nth(2).map(str::to_owned);
+    late.filter_map(device).collect()
+}
+
+/// Returns `true` if a directory is on one of the filesystems with these devices.
+fn is_one_of(devices: &[String], dir: &File) -> bool {
+    let found = dir.metadata().map(|found| found.dev());
+    found.is_ok_and(|device| devices.contains(&format!("{}:{}", major(device), minor(device))))
 }
