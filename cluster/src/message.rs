@@ -29,7 +29,7 @@ pub(crate) enum Outgoing {
     Text(Output),
     /// The run of the engine has ended, and has left these large files.
     End(Vec<LargeCopy>),
-    /// The rank has done the step with this number. There is no result if it has failed.
+    /// The end of the step with this number: its result, or `None` if it failed.
     Stepped(u64, Option<u64>),
 }
 
@@ -60,7 +60,7 @@ pub(crate) enum Message {
     Ended(Vec<LargeCopy>),
     /// The receiver does this step of the copy of a large file.
     Step(Box<Step>),
-    /// The sender has done the step with this number. There is no result if it has failed.
+    /// The sender has ended the step with this number. It sends the result, or `None` if the step failed.
     Stepped(u64, Option<u64>),
     /// All files are complete. Rank 0 sends this.
     Close,

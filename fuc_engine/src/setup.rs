@@ -1,5 +1,5 @@
-//! What removals and copies have in common, besides their options: where paths begin, whether the run is dry, how it is
-//! cancelled and throttled. The public types are [`Execution`], [`Cancel`] and [`Throttle`].
+//! Settings that removals and copies share: the directory in which relative paths begin, dry runs, cancellation, and the
+//! limit of the rate. The public types are [`Execution`], [`Cancel`] and [`Throttle`].
 
 use std::fmt;
 use std::os::fd::BorrowedFd;

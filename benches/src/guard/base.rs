@@ -34,7 +34,7 @@ impl Base {
     /// Builds the commit that the user asked for, or else the one before this work.
     ///
     /// # Errors
-    /// If there is no such commit here, or it can't be built.
+    /// If the commit is missing in this clone, or cannot be built.
     pub(super) fn before(asked: Option<&str>) -> Result<Self> {
         let commit = match asked {
             Some(name) => resolve(name)?,

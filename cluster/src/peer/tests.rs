@@ -239,7 +239,7 @@ impl Simulation {
                     Action::Print(_) | Action::Count(_) | Action::Permit(_) | Action::Cancel => {
                         unreachable!("the engines do not cause it")
                     }
-                    Action::Begin(_) => unreachable!("there are no large files"),
+                    Action::Begin(_) => unreachable!("BUG: these jobs have no large files"),
                 }
             }
         }

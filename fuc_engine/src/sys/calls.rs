@@ -1,5 +1,5 @@
-//! What calls are made of: a name in a directory, a path through `/proc`, another attempt after a signal, and the numbers of
-//! those that rustix lacks, or has only in a form that does not fit.
+//! Parts that other files build system calls from: a name in a directory, a path through `/proc`, a repetition after a
+//! signal, and calls that rustix lacks or has in another form.
 //!
 //! In a `chroot`, another user may own the directory `/proc`, and lead a path through it anywhere. So it is used only if the
 //! kernel serves it.

@@ -88,8 +88,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         })
     }
 
-    /// Copies a source that was listed as a regular file, if there are no rules about dests. Looks at it only if its type has
-    /// changed.
+    /// Copies a source that was listed as a regular file, without a look at it. If another type is opened, looks at it. The
+    /// options must have no rules about dests.
     #[inline(always)]
     pub(super) fn copy_file(&mut self) -> Result<Processed, Failure> {
         let entry = self.entry;
