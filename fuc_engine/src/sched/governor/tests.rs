@@ -7,11 +7,6 @@ mod model;
 
 use model::{Machine, Run, TWO_CORES, Waits, cores};
 
-/// Runs a governor on a machine. Returns the share of the time that each number of workers had.
-fn shares(machine: Machine, time: Duration) -> Vec<f64> {
-    Run::new(&machine, None, 1).shares(&machine, time)
-}
-
 const TWO_WORSE: Machine = Machine {
     speedup: |n| 1.0 / n as f64,
     ..TWO_CORES
@@ -25,100 +20,6 @@ const SERVER: Machine = Machine {
     ..TWO_CORES
 };
 
-const ANY: [SecondWorker; 3] = [
-    SecondWorker::SeldomPays,
-    SecondWorker::Unknown,
-    SecondWorker::Pays,
-];
-
-#[test]
-fn stays_with_one_worker_if_two_are_slower() {
-    for second in [SecondWorker::SeldomPays, SecondWorker::Unknown] {
-        let machine = Machine {
-            second,
-            ..TWO_WORSE
-        };
-        let shares = shares(machine, Duration::from_millis(300));
-        assert!(shares[1] > 0.95, "{second:?}: {shares:?}");
-    }
-}
-
-#[test]
-fn goes_back_to_one_worker_if_two_turn_out_slower() {
-    let shares = shares(TWO_WORSE, Duration::from_secs(1));
-    assert!(shares[1] > 0.75, "{shares:?}");
-}
-
-#[test]
-fn soon_uses_a_second_worker_of_which_nothing_is_known() {
-    let machine = Machine {
-        second: SecondWorker::Unknown,
-        ..TWO_CORES
-    };
-    let shares = shares(machine, Duration::from_millis(300));
-    assert!(shares[2] > 0.95, "{shares:?}");
-}
-
-#[test]
-fn soon_uses_all_workers_if_each_adds_throughput() {
-    for (second, seconds) in ANY.into_iter().zip([7, 2, 2]) {
-        let machine = Machine {
-            limits: cores(16),
-            second,
-            speedup: |n| n as f64,
-            ..TWO_CORES
-        };
-        let shares = shares(machine, Duration::from_secs(seconds));
-        assert!(shares[16] > 0.85, "{second:?}: {shares:?}");
-    }
-}
-
-#[test]
-fn finds_the_number_above_which_throughput_does_not_rise() {
-    let machine = Machine {
-        limits: cores(16),
-        speedup: |n| n.min(4) as f64,
-        ..TWO_CORES
-    };
-    let shares = shares(machine, Duration::from_millis(500));
-    assert!(shares[4] > 0.85, "{shares:?}");
-}
-
-#[test]
-fn lowers_the_number_when_the_work_changes() {
-    let mut run = Run::new(&TWO_CORES, None, 1);
-    let before = run.shares(&TWO_CORES, Duration::from_millis(500));
-    assert!(before[2] > 0.9, "{before:?}");
-    let after = run.shares(&TWO_WORSE, Duration::from_millis(500));
-    assert!(after[1] > 0.2, "{after:?}");
-}
-
-#[test]
-fn soon_uses_all_workers_if_they_wait_for_a_disk_or_a_server() {
-    for waits in [Waits::Disk, Waits::Server] {
-        for second in ANY {
-            let machine = Machine {
-                second,
-                waits,
-                ..SERVER
-            };
-            let shares = shares(machine, Duration::from_millis(500));
-            assert!(shares[128] > 0.85, "{second:?}: {shares:?}");
-        }
-    }
-}
-
-#[test]
-fn stops_at_the_number_above_which_a_server_is_not_faster() {
-    let machine = Machine {
-        speedup: |n| n.min(16) as f64,
-        ..SERVER
-    };
-    let shares = shares(machine, Duration::from_millis(500));
-    assert!(shares[16] + shares[32] > 0.75, "{shares:?}");
-    assert_eq!(shares[128], 0.0, "{shares:?}");
-}
-
 /// From 16 workers on, each doubling makes them faster by this factor.
 fn speed_with_gain(n: usize, gain: f64) -> f64 {
     match n {
@@ -127,52 +28,165 @@ fn speed_with_gain(n: usize, gain: f64) -> f64 {
     }
 }
 
-#[test]
-fn pauses_a_climb_of_many_workers_that_gains_little() {
-    let much: fn(usize) -> f64 = |n| speed_with_gain(n, 1.9);
-    let little: fn(usize) -> f64 = |n| speed_with_gain(n, 1.3);
-    for (speedup, goes_on) in [(much, true), (little, false)] {
-        let machine = Machine {
-            lap: Duration::from_micros(450),
-            speedup,
-            ..SERVER
-        };
-        let short = shares(machine, Duration::from_millis(30));
-        assert_eq!(short[64] + short[128] > 0.0, goes_on, "{short:?}");
-        let long = shares(machine, Duration::from_secs(1));
-        assert!(long[128] > 0.8, "{long:?}");
-    }
+/// Returns the share of the time in which there were more workers than two cores.
+fn above_two(shares: &[f64]) -> f64 {
+    shares[3..].iter().sum()
 }
 
-#[test]
-fn runs_no_more_workers_than_cores_if_they_contend_for_a_lock() {
-    for second in ANY {
-        let machine = Machine {
-            second,
-            speedup: |n| [1.0, 1.2, 0.9, 0.7][n.min(4) - 1],
-            waits: Waits::Lock(|_| 0.9),
-            ..TWO_CORES
-        };
-        let shares = shares(machine, Duration::from_millis(500));
-        let many: f64 = shares[3..].iter().sum();
-        assert!(many < 0.1, "{second:?}: {shares:?}");
-    }
-}
+const SELDOM: SecondWorker = SecondWorker::SeldomPays;
+const UNKNOWN: SecondWorker = SecondWorker::Unknown;
+const PAYS: SecondWorker = SecondWorker::Pays;
+const ANY: &[SecondWorker] = &[SELDOM, UNKNOWN, PAYS];
+
+/// A reason, what is known of a second worker, a machine, the milliseconds of a run, and what must be true of its shares.
+type Row = (
+    &'static str,
+    &'static [SecondWorker],
+    Machine,
+    u64,
+    fn(&[f64]) -> bool,
+);
 
 #[test]
-fn runs_no_more_workers_than_cores_if_they_compute() {
-    // Without the limit on cores, the governor would use all of them.
-    let machine = Machine {
+fn the_number_of_workers_suits_the_machine() {
+    let cores_16 = |speedup| Machine {
+        limits: cores(16),
+        lap: Duration::from_micros(400),
+        speedup,
+        ..TWO_CORES
+    };
+    let on_server = |speedup| Machine { speedup, ..SERVER };
+    let waiting = |waits| Machine { waits, ..SERVER };
+    let computing = |limits| Machine {
+        limits,
         speedup: |n| n as f64,
         ..TWO_CORES
     };
-    let shares = shares(machine, Duration::from_secs(2));
-    assert!(shares[2] > 0.9, "{shares:?}");
-    assert_eq!(shares[3..].iter().sum::<f64>(), 0.0);
+    let contended = Machine {
+        speedup: |n| [1.0, 1.2, 0.9, 0.7][n.min(4) - 1],
+        waits: Waits::Lock(|_| 0.9),
+        ..TWO_CORES
+    };
+    let noisy = Machine {
+        speedup: |n| [1.0, 1.4][n.min(2) - 1],
+        noise: 0.6,
+        ..TWO_CORES
+    };
+    let gaining = |speedup| Machine {
+        lap: Duration::from_micros(450),
+        speedup,
+        ..SERVER
+    };
+    let much = gaining(|n| speed_with_gain(n, 1.9));
+    let little = gaining(|n| speed_with_gain(n, 1.3));
+    let rows: &[Row] = &[
+        ("two are slower", &[SELDOM, UNKNOWN], TWO_WORSE, 300, |s| {
+            s[1] > 0.95
+        }),
+        ("two turn out slower", &[PAYS], TWO_WORSE, 1_000, |s| {
+            s[1] > 0.75
+        }),
+        ("two are faster", &[UNKNOWN], TWO_CORES, 300, |s| {
+            s[2] > 0.95
+        }),
+        (
+            "16 are useful",
+            &[SELDOM],
+            cores_16(|n| n as f64),
+            7_000,
+            |s| s[16] > 0.85,
+        ),
+        (
+            "16 are useful",
+            &[UNKNOWN, PAYS],
+            cores_16(|n| n as f64),
+            2_000,
+            |s| s[16] > 0.85,
+        ),
+        (
+            "four are useful",
+            &[PAYS],
+            cores_16(|n| n.min(4) as f64),
+            500,
+            |s| s[4] > 0.85,
+        ),
+        (
+            "half of three is two",
+            &[PAYS],
+            computing(Limits::of(3)),
+            1_000,
+            |s| s[3] > 0.9 && s[1] < 0.01,
+        ),
+        ("they compute", &[PAYS], computing(cores(2)), 2_000, |s| {
+            s[2] > 0.9 && above_two(s) == 0.0
+        }),
+        ("other processes run", &[PAYS], noisy, 2_000, |s| s[2] > 0.9),
+        (
+            "they wait for a disk",
+            ANY,
+            waiting(Waits::Disk),
+            500,
+            |s| s[128] > 0.85,
+        ),
+        (
+            "they wait for a server",
+            ANY,
+            waiting(Waits::Server),
+            500,
+            |s| s[128] > 0.85,
+        ),
+        (
+            "the server serves 16",
+            &[PAYS],
+            on_server(|n| n.min(16) as f64),
+            500,
+            |s| s[16] + s[32] > 0.75 && s[128] == 0.0,
+        ),
+        ("a doubling gains much", &[PAYS], much, 30, |s| {
+            s[64] + s[128] > 0.0
+        }),
+        ("a doubling gains little", &[PAYS], little, 30, |s| {
+            s[64] + s[128] == 0.0
+        }),
+        ("even that pays later", &[PAYS], little, 1_000, |s| {
+            s[128] > 0.8
+        }),
+        ("they contend for a lock", ANY, contended, 500, |s| {
+            above_two(s) < 0.1
+        }),
+        (
+            "only locks make them wait",
+            &[UNKNOWN],
+            waiting(Waits::Lock(|_| 0.1)),
+            24,
+            |s| above_two(s) == 0.0,
+        ),
+        (
+            "requests make them wait",
+            &[UNKNOWN],
+            waiting(Waits::Server),
+            24,
+            |s| above_two(s) > 0.0,
+        ),
+    ];
+    for &(reason, seconds, machine, millis, is_right) in rows {
+        for &second in seconds {
+            let machine = Machine { second, ..machine };
+            let mut run = Run::new(&machine, None, 1);
+            let shares = run.shares(&machine, Duration::from_millis(millis));
+            assert!(is_right(&shares), "{reason}, {second:?}: {shares:?}");
+        }
+    }
 }
 
 #[test]
-fn goes_back_to_the_number_of_cores_when_the_workers_compute() {
+fn the_number_of_workers_is_lowered_when_the_work_changes() {
+    let mut run = Run::new(&TWO_CORES, None, 1);
+    let before = run.shares(&TWO_CORES, Duration::from_millis(500));
+    assert!(before[2] > 0.9, "{before:?}");
+    let after = run.shares(&TWO_WORSE, Duration::from_millis(500));
+    assert!(after[1] > 0.2, "{after:?}");
+
     let mut run = Run::new(&SERVER, None, 1);
     run.shares(&SERVER, Duration::from_millis(200));
     assert!(run.governor().workers() > 2);
@@ -182,18 +196,6 @@ fn goes_back_to_the_number_of_cores_when_the_workers_compute() {
     };
     let shares = run.shares(&computing, Duration::from_secs(1));
     assert!(shares[2] > 0.5, "{shares:?}");
-}
-
-#[test]
-fn returns_at_once_from_a_number_that_has_won_by_chance() {
-    let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
-    governor.step(FIRST, first_lap());
-    let began = measure(&mut governor, FIRST, 2.0, Duration::ZERO);
-    let began = measure(&mut governor, began, 4.0, Duration::ZERO);
-    assert_eq!((governor.workers(), governor.state), (4, State::Settled));
-    assert_eq!(governor.due(), Some(began + HOLD_RANGE[0]));
-    measure(&mut governor, began, 1.0, Duration::ZERO);
-    assert_eq!((governor.workers(), governor.state), (2, State::Settled));
 }
 
 #[test]
@@ -248,113 +250,10 @@ fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Durati
 }
 
 #[test]
-fn climbs_above_the_number_of_cores_only_if_the_workers_wait_for_requests() {
-    for (waits, climbs) in [(Waits::Lock(|_| 0.1), false), (Waits::Server, true)] {
-        let machine = Machine {
-            second: SecondWorker::Unknown,
-            waits,
-            ..SERVER
-        };
-        let shares = shares(machine, HOLD_RANGE[0]);
-        let many: f64 = shares[3..].iter().sum();
-        assert_eq!(many > 0.0, climbs, "{shares:?}");
-    }
-}
-
-#[test]
-fn keeps_both_workers_on_a_noisy_machine() {
-    let machine = Machine {
-        speedup: |n| [1.0, 1.4][n.min(2) - 1],
-        noise: 0.6,
-        ..TWO_CORES
-    };
-    let shares = shares(machine, Duration::from_secs(2));
-    assert!(shares[2] > 0.9, "{shares:?}");
-}
-
-#[test]
-fn a_stall_during_a_trial_does_not_delay_the_next_trial_for_long() {
-    let mut governor = Governor::new(Limits::of(2), SecondWorker::Pays);
-    let sample = |busy| Sample {
-        work: 1000.0,
-        busy,
-        longest: Duration::from_micros(10),
-        ..Sample::default()
-    };
-    governor.step(FIRST, first_lap());
-    let tried = FIRST + INITIAL_HOLD;
-    assert!(governor.step(tried, sample(2 * INITIAL_HOLD)));
-    assert_eq!(governor.workers(), 1);
-    // No worker makes progress during this trial.
-    let stalled = tried + Duration::from_secs(10);
-    assert!(governor.step(stalled, sample(Duration::from_secs(10))));
-    assert_eq!(governor.workers(), 2);
-    let due = governor.due().unwrap();
-    assert!(due <= stalled + LONGEST * TRIES, "{due:?}");
-}
-
-#[test]
-fn slow_operations_delay_the_first_trial() {
-    let mut governor = Governor::new(Limits::of(2), SecondWorker::Pays);
-    let sample = |busy| Sample {
-        work: 1000.0,
-        busy,
-        longest: Duration::from_millis(4),
-        ..Sample::default()
-    };
-    governor.step(FIRST, first_lap());
-    assert!(!governor.step(FIRST + INITIAL_HOLD, sample(2 * INITIAL_HOLD)));
-    assert_eq!(governor.workers(), 2);
-    let due = governor.due().unwrap();
-    assert_eq!(due, FIRST + Duration::from_millis(576));
-    assert!(governor.step(due, sample(2 * due)));
-    assert_eq!(governor.workers(), 1);
-}
-
-#[test]
-fn half_of_three_workers_is_two() {
-    let machine = Machine {
-        limits: Limits::of(3),
-        speedup: |n| n as f64,
-        ..TWO_CORES
-    };
-    let shares = shares(machine, Duration::from_secs(1));
-    assert!(shares[3] > 0.9 && shares[1] < 0.01, "{shares:?}");
-}
-
-#[test]
-fn a_measurement_with_one_long_wait_is_prolonged() {
-    let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
-    assert!(governor.step(FIRST, first_lap()));
-    assert_eq!(governor.workers(), 2);
-    // Two workers worked for two milliseconds, most of it in one call.
-    let now = FIRST + Duration::from_millis(2);
-    let sample = Sample {
-        work: 100.0,
-        busy: Duration::from_millis(4),
-        longest: Duration::from_millis(2),
-        ..Sample::default()
-    };
-    assert!(!governor.step(now, sample));
-    // One of the workers has not recorded anything in this window.
-    let sample = Sample {
-        work: 4000.0,
-        busy: Duration::from_millis(6),
-        longest: Duration::from_micros(10),
-        ..Sample::default()
-    };
-    assert!(!governor.step(FIRST + Duration::from_millis(6), sample));
-}
-
-#[test]
-fn a_step_with_an_older_clock_changes_nothing() {
+fn a_step_with_an_older_clock_changes_nothing_and_one_worker_needs_none() {
     let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
     governor.step(FIRST, first_lap());
     assert!(!governor.step(FIRST / 2, Sample::default()));
-}
-
-#[test]
-fn is_never_due_if_only_one_worker_is_allowed() {
     assert_eq!(Governor::new(Limits::of(1), SecondWorker::Pays).due(), None);
 }
 

@@ -11,60 +11,56 @@ fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> 
     super::scope(job, None::<fn(&Inlet<'_, J::Task>)>, main)
 }
 
-/// Each task of height n makes two of height n - 1.
-struct Doubling {
-    leaves: AtomicUsize,
-}
-
-impl Job for Doubling {
-    type Task = u32;
-    type Scratch = ();
-
-    fn scratch(&self) {}
-
-    fn run(&self, height: u32, worker: &mut Worker<'_, '_, Self>) {
-        worker.count(1);
-        if height == 0 {
-            self.leaves.fetch_add(1, Ordering::Relaxed);
-        } else {
-            worker.push(height - 1, When::Next);
-            worker.push(height - 1, When::Next);
-        }
-    }
-
-    fn can_migrate(&self, _: &u32) -> bool {
-        true
-    }
-
-    fn max_batch(&self) -> usize {
-        8
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::of(4)
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        SecondWorker::Pays
-    }
-}
-
-/// A job whose tasks are numbers.
+/// A job whose tasks are numbers. The scratch counts the tasks that were slow for their work.
 struct Numbers<S: Sync> {
     state: S,
-    workers: usize,
+    /// `None`: the limits must not be asked for.
+    workers: Option<usize>,
+    second: SecondWorker,
     max_batch: usize,
     run: fn(&S, u32, &mut Worker<'_, '_, Self>),
 }
 
+/// Makes a job for which a second worker pays.
+fn numbers<S: Sync>(
+    state: S,
+    workers: usize,
+    max_batch: usize,
+    run: fn(&S, u32, &mut Worker<'_, '_, Numbers<S>>),
+) -> Numbers<S> {
+    Numbers {
+        state,
+        workers: Some(workers),
+        second: SecondWorker::Pays,
+        max_batch,
+        run,
+    }
+}
+
+impl<S: Sync> Numbers<S> {
+    /// Queues a task, and runs it and those that it queues.
+    fn run_from(&self, task: u32) {
+        scope(self, |worker| {
+            worker.push(task, When::Next);
+            worker.run_all();
+        });
+    }
+}
+
 impl<S: Sync> Job for Numbers<S> {
     type Task = u32;
-    type Scratch = ();
+    type Scratch = usize;
 
-    fn scratch(&self) {}
+    fn scratch(&self) -> usize {
+        0
+    }
 
     fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
         (self.run)(&self.state, task, worker);
+    }
+
+    fn note_slow_task(&self, noted: &mut usize) {
+        *noted += 1;
     }
 
     fn can_migrate(&self, _: &u32) -> bool {
@@ -76,12 +72,43 @@ impl<S: Sync> Job for Numbers<S> {
     }
 
     fn limits(&self) -> Limits {
-        Limits::of(self.workers)
+        Limits::of(self.workers.expect("nothing is measured yet"))
     }
 
     fn second_worker(&self) -> SecondWorker {
-        SecondWorker::Pays
+        self.second
     }
+}
+
+/// Waits for a condition that another worker makes true.
+fn wait_while<T>(state: &Mutex<T>, changed: &Condvar, condition: impl FnMut(&mut T) -> bool) {
+    let limit = Duration::from_secs(60);
+    let waited = changed.wait_timeout_while(state.lock().unwrap(), limit, condition);
+    assert!(!waited.unwrap().1.timed_out(), "no other worker ran");
+}
+
+/// Each task of height n makes two of height n - 1.
+fn double(leaves: &AtomicUsize, height: u32, worker: &mut Worker<'_, '_, Numbers<AtomicUsize>>) {
+    worker.count(1);
+    if height == 0 {
+        leaves.fetch_add(1, Ordering::Relaxed);
+    } else {
+        worker.push(height - 1, When::Next);
+        worker.push(height - 1, When::Next);
+    }
+}
+
+#[test]
+fn every_task_of_several_runs_is_run_once() {
+    let job = numbers(AtomicUsize::new(0), 4, 8, double);
+    scope(&job, |worker| {
+        worker.run_all();
+        for run in 1..=3 {
+            worker.push(15, When::Next);
+            worker.run_all();
+            assert_eq!(job.state.load(Ordering::Relaxed), run << 15);
+        }
+    });
 }
 
 /// Records in which order tasks run. Task 0 queues tasks 7 to 9 for when all others are done.
@@ -101,12 +128,7 @@ fn record_order(
 
 #[test]
 fn a_task_for_when_all_are_idle_runs_last() {
-    let job = Numbers {
-        state: Mutex::default(),
-        workers: 2,
-        max_batch: 1,
-        run: record_order,
-    };
+    let job = numbers(Mutex::default(), 2, 1, record_order);
     scope(&job, |worker| {
         worker.push(2, When::Next);
         worker.push(0, When::Next);
@@ -115,150 +137,68 @@ fn a_task_for_when_all_are_idle_runs_last() {
     assert_eq!(job.state.into_inner().unwrap(), [0, 1, 2, 7, 8, 9]);
 }
 
-#[test]
-fn every_task_of_several_runs_is_run_once() {
-    let job = Doubling {
-        leaves: AtomicUsize::new(0),
-    };
-    scope(&job, |worker| {
-        for run in 1..=3 {
-            worker.push(18, When::Next);
-            worker.run_all();
-            assert_eq!(job.leaves.load(Ordering::Relaxed), run << 18);
-        }
-    });
-}
-
-/// Task 0 queues others, and expects to be slow. Then it waits until another worker has run one of them,
-/// which has many parts.
+/// The number of parts of the other tasks, and whether one has run.
 struct Slow {
     parts: usize,
     has_run: (Mutex<bool>, Condvar),
 }
 
-impl Job for Slow {
-    type Task = u32;
-    type Scratch = ();
-
-    fn scratch(&self) {}
-
-    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
-        let (has_run, changed) = &self.has_run;
-        if task > 0 {
-            for _ in 0..self.parts {
-                thread::sleep(Duration::from_millis(1));
-                worker.count(1);
-                worker.checkpoint();
-            }
-            *has_run.lock().unwrap() = true;
-            changed.notify_all();
-            return;
+/// Task 0 queues others, and expects to be slow. Then it waits until another worker has run one of them,
+/// which has many parts.
+fn wait_for_another(slow: &Slow, task: u32, worker: &mut Worker<'_, '_, Numbers<Slow>>) {
+    let (has_run, changed) = &slow.has_run;
+    if task > 0 {
+        for _ in 0..slow.parts {
+            thread::sleep(Duration::from_millis(1));
+            worker.count(1);
+            worker.checkpoint();
         }
-        worker.push(1, When::Next);
-        worker.push(2, When::Next);
-        assert!(worker.is_at_start());
-        worker.expect_slow_work();
-        assert!(!worker.is_at_start());
-        let waiting = changed.wait_timeout_while(
-            has_run.lock().unwrap(),
-            Duration::from_secs(20),
-            |has_run| !*has_run,
-        );
-        assert!(*waiting.unwrap().0, "no other worker ran");
+        *has_run.lock().unwrap() = true;
+        changed.notify_all();
+        return;
     }
-
-    fn can_migrate(&self, _: &u32) -> bool {
-        true
-    }
-
-    fn max_batch(&self) -> usize {
-        8
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::of(2)
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        SecondWorker::Pays
-    }
-}
-
-impl Slow {
-    fn run_with(parts: usize) {
-        let job = Self {
-            parts,
-            has_run: Default::default(),
-        };
-        scope(&job, |worker| {
-            worker.push(0, When::Next);
-            worker.run_all();
-        });
-    }
+    worker.push(1, When::Next);
+    worker.push(2, When::Next);
+    assert!(worker.is_at_start());
+    worker.expect_slow_work();
+    assert!(!worker.is_at_start());
+    wait_while(has_run, changed, |has_run| !*has_run);
 }
 
 #[test]
 fn another_worker_runs_before_slow_work_is_done() {
-    Slow::run_with(0);
-}
-
-/// The governor tries a single worker in the meantime, and the other one is in a slow operation.
-#[test]
-fn the_worker_that_makes_progress_does_not_park() {
-    Slow::run_with(1_000);
-}
-
-/// A job that must not ask for limits before anything is measured.
-struct Undecided(SecondWorker);
-
-impl Job for Undecided {
-    type Task = ();
-    type Scratch = ();
-
-    fn scratch(&self) {}
-
-    fn run(&self, (): (), worker: &mut Worker<'_, '_, Self>) {
-        worker.push((), When::Next);
-        worker.expect_slow_work();
-        assert!(worker.is_at_start());
-        while worker.stack.begin_newest().is_some() {}
-    }
-
-    fn can_migrate(&self, (): &()) -> bool {
-        true
-    }
-
-    fn max_batch(&self) -> usize {
-        8
-    }
-
-    fn limits(&self) -> Limits {
-        panic!("the limits do not matter before anything is measured");
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        self.0
+    // With many parts, the governor tries a single worker in the meantime, but the one that makes progress does not park.
+    for parts in [0, 300] {
+        let slow = Slow {
+            parts,
+            has_run: Default::default(),
+        };
+        numbers(slow, 2, 8, wait_for_another).run_from(0);
     }
 }
 
 #[test]
 fn slow_work_changes_nothing_unless_a_second_worker_pays() {
     for second in [SecondWorker::Unknown, SecondWorker::SeldomPays] {
-        scope(&Undecided(second), |worker| {
-            worker.push((), When::Next);
-            worker.run_all();
-        });
+        let job = Numbers {
+            state: (),
+            workers: None,
+            second,
+            max_batch: 8,
+            run: |(), _, worker| {
+                worker.push(0, When::Next);
+                worker.expect_slow_work();
+                assert!(worker.is_at_start());
+                while worker.stack.begin_newest().is_some() {}
+            },
+        };
+        job.run_from(0);
     }
 }
 
 /// Returns `true` if there is a governor after so many fast tasks. It is due from the beginning.
 fn has_governor_after(tasks: u64) -> bool {
-    let job = Numbers {
-        state: (),
-        workers: 1,
-        max_batch: 1,
-        run: |(), _, worker| worker.count(1),
-    };
+    let job = numbers((), 1, 1, |(), _, worker| worker.count(1));
     scope(&job, |worker| {
         worker.shared.meter.set_due(Some(Duration::ZERO));
         (0..tasks).for_each(|_| worker.push(0, When::Next));
@@ -275,21 +215,13 @@ fn the_limits_are_not_asked_for_in_a_small_run() {
 
 #[test]
 fn a_run_of_which_much_is_known_to_be_left_is_not_small() {
-    let job = Numbers {
-        state: (),
-        workers: 1,
-        max_batch: 1,
-        run: |(), _, worker| {
-            worker.expect_many();
-            worker.shared.meter.set_due(Some(Duration::ZERO));
-            worker.checkpoint();
-            assert!(worker.shared.governor.lock().unwrap().is_some());
-        },
-    };
-    scope(&job, |worker| {
-        worker.push(0, When::Next);
-        worker.run_all();
+    let job = numbers((), 1, 1, |(), _, worker| {
+        worker.expect_many();
+        worker.shared.meter.set_due(Some(Duration::ZERO));
+        worker.checkpoint();
+        assert!(worker.shared.governor.lock().unwrap().is_some());
     });
+    job.run_from(0);
 }
 
 /// Another worker seems to be in zone 0, until task 199 runs. Even tasks are in this zone, and odd ones in zone 1.
@@ -313,12 +245,7 @@ fn record_zones(
 
 /// Queues the tasks, and returns in which order [`record_zones`] runs them.
 fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
-    let job = Numbers {
-        state: Mutex::default(),
-        workers: 1,
-        max_batch: 1,
-        run: record_zones,
-    };
+    let job = numbers(Mutex::default(), 1, 1, record_zones);
     scope(&job, |worker| {
         worker.shared.occupancy.count_in(Zones::NONE.with(0));
         tasks.for_each(|task| worker.push(task, When::Next));
@@ -346,12 +273,7 @@ fn a_task_is_put_off_behind_a_few_others_only() {
 
 /// Calls `check` with a worker that should park, because one more than the target is active.
 fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
-    let job = Numbers {
-        state: (),
-        workers: 1,
-        max_batch: 1,
-        run: |(), _, _| {},
-    };
+    let job = numbers((), 1, 1, |(), _, _| {});
     scope(&job, |worker| {
         let gate = &worker.shared.gate;
         gate.set_target(2, 2, MAIN);
@@ -426,26 +348,15 @@ fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Gi
     drop(tasks);
     (1..=7).for_each(|task| worker.push(task, When::Next));
     worker.expect_slow_work();
-    let limit = Duration::from_secs(60);
+    wait_while(&given.tasks, &given.changed, |tasks| tasks.len() < 3);
     let tasks = given.tasks.lock().unwrap();
-    let waited = given
-        .changed
-        .wait_timeout_while(tasks, limit, |tasks| tasks.len() < 3);
-    assert_eq!(*waited.unwrap().0, [7, 5, 1], "task 3 exceeds a batch");
+    assert_eq!(*tasks, [7, 5, 1], "task 3 exceeds a batch");
 }
 
 #[test]
 fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
-    let job = Numbers {
-        state: Given::default(),
-        workers: 2,
-        max_batch: 3,
-        run: record_given,
-    };
-    scope(&job, |worker| {
-        worker.push(0, When::Next);
-        worker.run_all();
-    });
+    let job = numbers(Given::default(), 2, 3, record_given);
+    job.run_from(0);
     let mut tasks = job.state.tasks.into_inner().unwrap();
     tasks.sort();
     assert_eq!(tasks, [1, 2, 3, 4, 5, 6, 7]);
@@ -470,12 +381,7 @@ impl Paused {
             ran: Mutex::default(),
             changed: Condvar::new(),
         };
-        let job = Numbers {
-            workers: 2,
-            state,
-            max_batch,
-            run,
-        };
+        let job = numbers(state, 2, max_batch, run);
         scope(&job, |worker| {
             tasks.for_each(|task| worker.push(task, When::Next));
             worker.run_all();
@@ -490,12 +396,7 @@ impl Paused {
     }
 
     fn wait_while(&self, condition: impl Fn(&[Vec<u32>; 2]) -> bool) {
-        let limit = Duration::from_secs(60);
-        let ran = self.ran.lock().unwrap();
-        let waited = self
-            .changed
-            .wait_timeout_while(ran, limit, |ran| condition(ran));
-        assert!(!waited.unwrap().1.timed_out());
+        wait_while(&self.ran, &self.changed, |ran| condition(ran));
     }
 }
 
@@ -547,67 +448,25 @@ fn tasks_queued_by_a_fast_task_run_while_their_worker_is_in_a_slow_one() {
     assert_eq!((caller, other), (vec![0, 2, 3], vec![1, 4]));
 }
 
-/// A job whose tasks are the times that they take. The scratch counts those that were slow for their work.
-struct Timed;
-
-impl Job for Timed {
-    type Task = Duration;
-    type Scratch = usize;
-
-    fn scratch(&self) -> usize {
-        0
-    }
-
-    fn run(&self, time: Duration, worker: &mut Worker<'_, '_, Self>) {
-        thread::sleep(time);
-        worker.count(1);
-    }
-
-    fn note_slow_task(&self, noted: &mut usize) {
-        *noted += 1;
-    }
-
-    fn can_migrate(&self, _: &Duration) -> bool {
-        false
-    }
-
-    fn max_batch(&self) -> usize {
-        1
-    }
-
-    fn limits(&self) -> Limits {
-        Limits::of(2)
-    }
-
-    fn second_worker(&self) -> SecondWorker {
-        SecondWorker::SeldomPays
-    }
-}
-
 #[test]
 fn a_task_that_is_slow_for_its_work_is_noted() {
-    let is_noted = |time| {
-        scope(&Timed, |worker| {
-            worker.push(time, When::Next);
+    let is_noted = |millis| {
+        let job = Numbers {
+            second: SecondWorker::SeldomPays,
+            ..numbers((), 2, 1, |(), millis, worker| {
+                thread::sleep(Duration::from_millis(millis.into()));
+                worker.count(1);
+            })
+        };
+        scope(&job, |worker| {
+            worker.push(millis, When::Next);
             worker.run_all();
             worker.scratch == 1
         })
     };
-    assert!(is_noted(Duration::from_millis(1)));
+    assert!(is_noted(1));
     // Beside other processes, even this task may be slow.
-    assert!((0..100).any(|_| !is_noted(Duration::ZERO)));
-}
-
-#[test]
-fn a_run_without_tasks_ends() {
-    scope(
-        &Doubling {
-            leaves: AtomicUsize::new(0),
-        },
-        |worker| {
-            worker.run_all();
-        },
-    );
+    assert!((0..100).any(|_| !is_noted(0)));
 }
 
 struct Panic {
@@ -623,12 +482,7 @@ fn panic_elsewhere(panic: &Panic, task: u32, worker: &mut Worker<'_, '_, Numbers
             worker.push(1, When::Next);
             worker.push(1, When::Next);
             worker.expect_slow_work();
-            let has_begun = panic.has_begun.lock().unwrap();
-            let limit = Duration::from_secs(60);
-            let waited = panic
-                .begins
-                .wait_timeout_while(has_begun, limit, |has_begun| !*has_begun);
-            assert!(*waited.unwrap().0, "no thread was started");
+            wait_while(&panic.has_begun, &panic.begins, |has_begun| !*has_begun);
         }
         1 if thread::current().id() != panic.caller => {
             *panic.has_begun.lock().unwrap() = true;
@@ -649,12 +503,7 @@ fn a_panic_on_another_thread_ends_all_runs() {
             has_begun: Mutex::default(),
             begins: Condvar::new(),
         };
-        let job = Numbers {
-            workers: 2,
-            state,
-            max_batch: 1,
-            run: panic_elsewhere,
-        };
+        let job = numbers(state, 2, 1, panic_elsewhere);
         let runs = || {
             scope(&job, |worker| {
                 for task in [0, 2] {

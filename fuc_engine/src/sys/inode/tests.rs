@@ -38,37 +38,25 @@ fn no_proc() -> Result<CString, Errno> {
     Err(Errno::NOENT)
 }
 
-fn takes_a_mode_by_the_descriptor_or_through_proc(fd: BorrowedFd<'_>) {
-    Inode::PathOnly(fd).set_mode(0o2710).unwrap();
-    assert_eq!(mode(fd), 0o2710);
-    reach(path_of_open(fd), fd, |inode| change_mode(inode, 0o1701)).unwrap();
-    assert_eq!(mode(fd), 0o1701);
+#[test]
+fn a_mode_is_taken_by_the_descriptor_or_through_proc() {
+    let takes = |fd: BorrowedFd<'_>| {
+        Inode::PathOnly(fd).set_mode(0o2710).unwrap();
+        assert_eq!(mode(fd), 0o2710);
+        reach(path_of_open(fd), fd, |inode| change_mode(inode, 0o1701)).unwrap();
+        assert_eq!(mode(fd), 0o1701);
+    };
+    with_directory(takes);
+    with_fifo(takes);
 }
 
 #[test]
-fn a_directory_takes_a_mode_by_the_descriptor_or_through_proc() {
-    with_directory(takes_a_mode_by_the_descriptor_or_through_proc);
-}
-
-#[test]
-fn a_fifo_takes_a_mode_by_the_descriptor_or_through_proc() {
-    with_fifo(takes_a_mode_by_the_descriptor_or_through_proc);
-}
-
-#[test]
-fn without_proc_a_directory_is_opened() {
-    with_directory(|fd| {
-        let set = reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
-        assert_eq!((set, mode(fd)), (Ok(()), 0o710));
-    });
-}
-
-#[test]
-fn without_proc_a_fifo_stays_as_it_is() {
+fn without_proc_a_directory_is_opened_and_a_fifo_stays_as_it_is() {
+    let change = |fd: BorrowedFd<'_>| reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
+    with_directory(|fd| assert_eq!((change(fd), mode(fd)), (Ok(()), 0o710)));
     with_fifo(|fd| {
         let before = mode(fd);
-        let set = reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
-        assert_eq!((set, mode(fd)), (Err(Errno::BADF), before));
+        assert_eq!((change(fd), mode(fd)), (Err(Errno::BADF), before));
         let listed = reach(no_proc(), fd, |inode| list_xattrs(inode, &mut [0; 256]));
         assert_eq!(listed, Err(Errno::BADF));
     });
@@ -97,13 +85,9 @@ fn takes_attributes(
 }
 
 #[test]
-fn attributes_go_through_proc() {
+fn attributes_go_through_proc_or_by_opening_a_directory() {
     with_directory(|fd| takes_attributes(fd, 0o711, path_of_open));
     with_fifo(|fd| takes_attributes(fd, 0o711, path_of_open));
-}
-
-#[test]
-fn attributes_of_a_directory_go_by_opening_it() {
     with_directory(|fd| takes_attributes(fd, 0o722, |_| no_proc()));
 }
 
