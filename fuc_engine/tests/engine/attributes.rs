@@ -5,13 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use fuc_engine::{CopyOp, Dest, ModePolicy, Operation, Preserve};
 use rustix::io::Errno;
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{self, Told, copy_with};
+use crate::kit::{self, Told, copy_with, until};
 
 fn keeping(modes: ModePolicy, parents: bool) -> CopyOp<'static> {
     CopyOp::new().with(|options| {
@@ -35,11 +34,7 @@ fn held_up(
         let copying = scope.spawn(|| copy_with(options, [fifo], &Dest::Into(into.to_owned())));
         // Opening the FIFO blocks until the copy opens it.
         let writer: File = OpenOptions::new().write(true).open(fifo).unwrap();
-        let end = Instant::now() + Duration::from_secs(20);
-        while !dest.exists() {
-            assert!(Instant::now() < end, "nothing was made");
-            thread::yield_now();
-        }
+        until("nothing was made", || dest.exists());
         meanwhile();
         drop(writer);
         copying.join().unwrap()
@@ -70,67 +65,42 @@ fn a_made_parent_swapped_for_a_link_leads_nowhere() {
     assert_eq!(told.failures.len(), 2, "{told:?}");
 }
 
-#[track_caller]
-fn is_its_makers_alone_until_complete(modes: ModePolicy, in_the_end: u32) {
-    let scratch = Scratch::in_memory();
-    if !testkit::probe::supports_acls(scratch.path()) {
-        testkit::skip!("no ACLs here");
+#[test]
+fn copies_belong_to_their_maker_alone_until_they_have_their_mode() {
+    for (modes, in_the_end) in [(ModePolicy::Preserve, 0o640), (ModePolicy::Discard, 0o644)] {
+        let scratch = Scratch::in_memory();
+        if !testkit::probe::supports_acls(scratch.path()) {
+            testkit::skip!("no ACLs here");
+        }
+        let at = |name: &str| scratch.path().join(name);
+        Tree::at(at("s")).fifo("fifo").mode(0o640);
+        Tree::at(at("d")).select("").acl("d:u:1000:rwx");
+        let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
+        let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
+            // The group bits show the mask of the ACL.
+            assert_eq!(mode_of(&dest) & 0o077, 0);
+        });
+        assert_eq!(told.failures, []);
+        assert_eq!(mode_of(&dest) & !0o022, in_the_end);
     }
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(at("s")).fifo("fifo").mode(0o640);
-    Tree::at(at("d")).select("").acl("d:u:1000:rwx");
-    let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
-    let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
-        // The group bits show the mask of the ACL.
-        assert_eq!(mode_of(&dest) & 0o077, 0);
-    });
-    assert_eq!(told.failures, []);
-    assert_eq!(mode_of(&dest) & !0o022, in_the_end);
-}
-
-#[test]
-fn copies_belong_to_their_maker_alone_until_their_mode_is_set() {
-    is_its_makers_alone_until_complete(ModePolicy::Preserve, 0o640);
-}
-
-#[test]
-fn copies_belong_to_their_maker_alone_until_they_get_a_new_files_mode() {
-    is_its_makers_alone_until_complete(ModePolicy::Discard, 0o644);
-}
-
-#[test]
-fn a_context_is_copied_without_the_other_attributes() {
-    if !testkit::probe::is_root() {
-        testkit::skip!("only root can set contexts");
-    }
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(at("s"))
-        .file("f", "x")
-        .xattr("security.selinux", "a:b:c")
-        .xattr("user.other", "x");
-    fs::create_dir(at("d")).unwrap();
-    let options = CopyOp::new().with(|options| options.preserve.context = true);
-    let told = copy_with(options, [at("s/f")], &Dest::Into(at("d")));
-    assert_eq!(told.failures, []);
-    let value = |name: &str| {
-        let mut buffer = [0; 16];
-        let length = rustix::fs::getxattr(at("d/f"), name, &mut buffer)?;
-        Ok::<_, Errno>(buffer[..length].to_vec())
-    };
-    assert_eq!(value("security.selinux"), Ok(b"a:b:c".to_vec()));
-    assert_eq!(value("user.other"), Err(Errno::NODATA));
 }
 
 /// Returns the SELinux context of a name, without following it.
-fn context_of(path: &Path) -> Result<Vec<u8>, Errno> {
+fn context_of(path: &Path) -> Option<Vec<u8>> {
     let mut buffer = [0; 16];
-    let length = rustix::fs::lgetxattr(path, "security.selinux", &mut buffer)?;
-    Ok(buffer[..length].to_vec())
+    let length = rustix::fs::lgetxattr(path, "security.selinux", &mut buffer).ok()?;
+    Some(buffer[..length].to_vec())
+}
+
+fn with_context(context: CString, preserve: Preserve) -> CopyOp<'static> {
+    CopyOp::new().with(|copy| {
+        copy.preserve = preserve;
+        copy.context = Some(context);
+    })
 }
 
 #[test]
-fn a_context_that_is_asked_for_is_that_of_all_copies() {
+fn a_context_is_copied_alone_or_that_is_given_to_all_copies_which_is_asked_for() {
     if !testkit::probe::is_root() {
         testkit::skip!("only root can set contexts");
     }
@@ -145,14 +115,23 @@ fn a_context_that_is_asked_for_is_that_of_all_copies() {
         .file("sub/large", vec![1; 5 << 20])
         .fifo("sub/fifo")
         .symlink("sub/link", "large");
-    Tree::at(at("d")).file("found", "y");
+    Tree::at(at("found")).file("found", "y");
+    let mut with_theirs = Preserve::default();
+    with_theirs.context = true;
+    let copying = CopyOp::new().with(|copy| copy.preserve = with_theirs);
+    assert_eq!(
+        copy_with(copying, [at("s")], &Dest::Exactly(at("theirs"))).failures,
+        []
+    );
+    assert_eq!(context_of(&at("theirs/full")), Some(b"a:b:c".to_vec()));
+    let other = rustix::fs::getxattr(at("theirs/full"), "user.other", &mut [0; 16]);
+    assert_eq!(other, Err(Errno::NODATA));
     for preserve in [Preserve::default(), Preserve::all()] {
-        let options = CopyOp::new().with(|options| {
-            options.preserve = preserve;
-            options.context = Some(c"x:y:z".into());
-        });
-        let told = copy_with(options, [at("s")], &Dest::Exactly(at("d")));
-        assert_eq!(told.failures, []);
+        let copying = with_context(c"x:y:z".into(), preserve);
+        assert_eq!(
+            copy_with(copying, [at("s")], &Dest::Exactly(at("found"))).failures,
+            []
+        );
         for name in [
             "",
             "full",
@@ -163,13 +142,10 @@ fn a_context_that_is_asked_for_is_that_of_all_copies() {
             "sub/fifo",
             "sub/link",
         ] {
-            assert_eq!(
-                context_of(&at("d").join(name)),
-                Ok(b"x:y:z\0".to_vec()),
-                "{name}"
-            );
+            let context = context_of(&at("found").join(name));
+            assert_eq!(context, Some(b"x:y:z\0".to_vec()), "{name}");
         }
-        std::fs::remove_dir_all(at("d")).unwrap();
+        fs::remove_dir_all(at("found")).unwrap();
     }
 }
 
@@ -181,17 +157,13 @@ fn a_file_has_its_context_before_its_content() {
     let scratch = Scratch::in_memory();
     let at = |name: &str| scratch.path().join(name);
     Tree::at(scratch.path()).fifo("fifo").dir("d");
-    let options = CopyOp::new().with(|options| {
-        options.recursive = false;
-        options.context = Some(c"x:y:z".into());
-    });
+    let options = with_context(c"x:y:z".into(), Preserve::default());
+    let options = options.with(|copy| copy.recursive = false);
     let (fifo, into, dest) = (at("fifo"), at("d"), at("d/fifo"));
-    let told = held_up(options, [fifo.as_path(), &into, &dest], || {
-        let end = Instant::now() + Duration::from_secs(20);
-        while context_of(&dest) != Ok(b"x:y:z\0".to_vec()) {
-            assert!(Instant::now() < end, "no context without content");
-            thread::yield_now();
-        }
+    let told = held_up(options, [&fifo, &into, &dest], || {
+        until("no context without content", || {
+            context_of(&dest) == Some(b"x:y:z\0".to_vec())
+        });
     });
     assert_eq!(told.failures, []);
 }
@@ -204,26 +176,20 @@ fn content_is_copied_without_the_context_that_is_asked_for() {
     tree.file("s/found", "new")
         .file("s/other", "x")
         .file("d/found", "old");
-    let options = CopyOp::new().with(|options| {
-        options.recursive = false;
-        // The kernel refuses an attribute of this length even for root.
-        options.context = Some(CString::new("x".repeat(100_000)).unwrap());
-    });
+    // The kernel refuses an attribute of this length even for root.
+    let options = with_context(
+        CString::new("x".repeat(100_000)).unwrap(),
+        Preserve::default(),
+    );
     let told = copy_with(
         options,
         [at("s/found"), at("s/other")],
         &Dest::Into(at("d")),
     );
-    let failed = told
-        .failures
-        .iter()
-        .map(|failure| (failure.cause, failure.path.clone()));
+    let failed = told.failures.iter().map(|it| (it.cause, it.path.clone()));
     let cause = kit::failed(Operation::SetContext, Errno::TOOBIG);
-    assert_eq!(
-        failed.collect::<Vec<_>>(),
-        [(cause, at("d/found")), (cause, at("d/other"))]
-    );
-    for (name, content) in [("d/found", "new"), ("d/other", "x")] {
-        assert_eq!(fs::read_to_string(at(name)).unwrap(), content);
-    }
+    let expected = ["d/found", "d/other"].map(|name| (cause, at(name)));
+    assert_eq!(failed.collect::<Vec<_>>(), expected);
+    let content = |name| fs::read_to_string(at(name)).unwrap();
+    assert_eq!(["d/found", "d/other"].map(content), ["new", "x"]);
 }

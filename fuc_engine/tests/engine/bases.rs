@@ -14,7 +14,9 @@ use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain};
 
 use crate::child::copies_between_open_directories;
-use crate::kit::{self, Failure, Told, all_but_atime, assert_nothing_in, assert_unchanged, paths};
+use crate::kit::{
+    self, Failure, Person, Told, all_but_atime, assert_nothing_in, assert_unchanged, paths,
+};
 
 /// A copy whose paths are relative to a tree that [`build`] makes.
 pub(crate) struct Case {
@@ -82,104 +84,81 @@ pub(crate) fn cases() -> Vec<Case> {
         "from/link",
         "from/missing",
     ];
-    let always = |options: &mut CopyOp<'_>| options.dereference = Dereference::Always;
+    let file: &[_] = &["from/file"];
+    let tree: &[_] = &["from/tree"];
+    let plain = |_: &mut CopyOp<'_>| {};
+    let simple = |options: &mut CopyOp<'_>| {
+        options.rules.backup = Some(Backup::Simple);
+        options.force = true;
+    };
+    let numbered = |options: &mut CopyOp<'_>| {
+        options.rules.backup = Some(Backup::Numbered);
+        options.force = true;
+    };
     vec![
-        case("a new file", &["from/file"], exactly("to/new"), |_| {}),
-        case("an old file", &["from/file"], exactly("to/file"), |_| {}),
-        case("a tree", &["from/tree"], exactly("to/new"), |_| {}),
-        case("an archive", all, into(), |options| {
-            options.preserve = Preserve::all();
+        case("a new file", file, exactly("to/new"), plain),
+        case("an old file", file, exactly("to/file"), plain),
+        case("a tree", tree, exactly("to/new"), plain),
+        case("an archive", all, into(), |it| {
+            it.preserve = Preserve::all();
         }),
-        case("all links followed", all, into(), always),
-        case("numbered backups", all, into(), |options| {
-            options.rules.backup = Some(Backup::Numbered);
+        case("all links followed", all, into(), |it| {
+            it.dereference = Dereference::Always;
         }),
-        case("simple backups", all, into(), |options| {
-            options.rules.backup = Some(Backup::Simple);
+        case("numbered backups", all, into(), numbered),
+        case("simple backups", all, into(), simple),
+        case("removed first", all, into(), |it| {
+            it.rules.remove_first = true;
         }),
-        case("removed first", all, into(), |options| {
-            options.rules.remove_first = true;
+        case("newer ones only", all, into(), |it| {
+            it.rules.replace = Replace::Older;
         }),
-        case("newer ones only", all, into(), |options| {
-            options.rules.replace = Replace::Older;
+        case("verified and durable", all, into(), |it| {
+            it.rules.replace = Replace::Changed;
+            (it.verify, it.durable) = (true, true);
         }),
-        case("verified and durable", all, into(), |options| {
-            options.rules.replace = Replace::Changed;
-            options.verify = true;
-            options.durable = true;
+        case("hard links", all, into(), |it| {
+            it.as_links = Some(LinkKind::Hard);
         }),
-        case("hard links", all, into(), |options| {
-            options.as_links = Some(LinkKind::Hard);
+        case("symbolic links", all, into(), |it| {
+            it.as_links = Some(LinkKind::Symbolic);
         }),
-        case("a dry run", all, into(), |options| {
-            options.rules.backup = Some(Backup::Numbered);
-            options.execution = Execution::DryRun;
+        case("a dry run", all, into(), |it| {
+            it.rules.backup = Some(Backup::Numbered);
+            it.execution = Execution::DryRun;
         }),
-        case("named twice", &["from/file"; 2], into(), |_| {}),
-        case(
-            "a file of the same name",
-            &["from/file"],
-            exactly("to/file"),
-            {
-                |options| {
-                    options.rules.backup = Some(Backup::Simple);
-                    options.force = true;
-                }
-            },
-        ),
-        case("a dangling dest", &["from/file"], exactly("to/dangling"), {
-            |options| options.rules.create_through_links = true
+        case("named twice", &["from/file"; 2], into(), plain),
+        case("a file of the same name", file, exactly("to/file"), simple),
+        case("a dangling dest", file, exactly("to/dangling"), |it| {
+            it.rules.create_through_links = true;
         }),
         case(
             "a refused dangling dest",
-            &["from/file"],
+            file,
             exactly("to/dangling"),
-            |_| {},
+            plain,
         ),
         case(
             "a missing target",
             all,
             Dest::Into("to/missing".into()),
-            |_| {},
+            plain,
         ),
-        case(
-            "a directory over a file",
-            &["from/tree"],
-            exactly("to/file"),
-            |_| {},
-        ),
-        case(
-            "a file over a directory",
-            &["from/file"],
-            exactly("to/into"),
-            |_| {},
-        ),
-        case("parents", &["from/tree/a/file"], into(), |options| {
-            options.parents = true;
-            options.preserve = Preserve::all();
-        }),
-        case("symbolic links", all, into(), |options| {
-            options.as_links = Some(LinkKind::Symbolic);
+        case("a directory over a file", tree, exactly("to/file"), plain),
+        case("a file over a directory", file, exactly("to/into"), plain),
+        case("parents", &["from/tree/a/file"], into(), |it| {
+            it.parents = true;
+            it.preserve = Preserve::all();
         }),
         // In these cases, source and dest are in one directory.
-        case("itself", &["from/file"], exactly("from/./file"), |_| {}),
-        case("into itself", &["from"], exactly("from/tree/copy"), |_| {}),
-        case("its own backup", &["from/file"], exactly("from/file"), {
-            |options| {
-                options.rules.backup = Some(Backup::Simple);
-                options.force = true;
-            }
-        }),
+        case("itself", file, exactly("from/./file"), plain),
+        case("into itself", &["from"], exactly("from/tree/copy"), plain),
+        case("its own backup", file, exactly("from/file"), simple),
         case(
             "its own numbered backup",
-            &["from/file"],
+            file,
             exactly("from/file"),
-            {
-                |options| {
-                    options.rules.backup = Some(Backup::Numbered);
-                    options.force = true;
-                }
-            },
+            numbered,
         ),
     ]
 }
@@ -353,13 +332,8 @@ fn a_working_directory_with_the_same_names_stays_as_it_is() {
 fn copy_between(root: &Path, options: CopyOp<'static>, sources: &[&str], dest: &Dest) -> Told {
     let [from, to] = ["from", "to"].map(|name| File::open(root.join(name)).unwrap());
     let failures = Mutex::new(Vec::new());
-    let op = options;
-    Told::new(
-        op.in_dir(&from)
-            .dest_in_dir(&to)
-            .run(paths(sources), dest, &failures),
-        failures,
-    )
+    let copy = options.in_dir(&from).dest_in_dir(&to);
+    Told::new(copy.run(paths(sources), dest, &failures), failures)
 }
 
 #[test]
@@ -399,13 +373,11 @@ fn a_relative_symbolic_link_is_made_only_in_the_directory_of_its_source() {
 
     let from = File::open(at("from")).unwrap();
     let again = File::open(at("from")).unwrap();
-    let failures = Mutex::new(Vec::new());
-    let op = options;
-    let summary = op
-        .in_dir(&from)
-        .dest_in_dir(&again)
-        .run(paths(["file"]), &dest, &failures);
-    assert!(summary.is_complete(), "{failures:?}");
+    let copy = options.in_dir(&from).dest_in_dir(&again);
+    assert!(
+        copy.run(paths(["file"]), &dest, &Person::default())
+            .is_complete()
+    );
     assert_eq!(fs::read_link(at("from/new")).unwrap(), Path::new("file"));
 }
 
@@ -414,12 +386,8 @@ fn a_base_that_is_not_a_directory_fails_each_operand() {
     let scratch = Scratch::new();
     let file = File::create(scratch.path().join("file")).unwrap();
     let failures = Mutex::new(Vec::new());
-    let dest = Dest::Exactly("dest".into());
-    let summary =
-        CopyOp::new()
-            .in_dir(&file)
-            .dest_in_dir(&file)
-            .run(paths(["a", "b"]), &dest, &failures);
+    let copy = CopyOp::new().in_dir(&file).dest_in_dir(&file);
+    let summary = copy.run(paths(["a", "b"]), &kit::exactly("dest"), &failures);
     let failure = |path| Failure::failed(Operation::Stat, path, Errno::NOTDIR);
     let told = Told::complete(0, 0).with(["a", "b"].map(failure));
     assert_eq!(Told::new(summary, failures), told);
@@ -440,17 +408,11 @@ fn an_open_directory_is_emptied_and_counted() {
     assert_eq!((removal.entries(), removal.bytes()), (6, 0));
     assert_eq!((copy.entries(), copy.bytes()), (6, 3 + 5 + 3));
 
-    let failures = Mutex::new(Vec::new());
-    let summary = RemoveOp::new()
-        .contents_only()
-        .in_dir(&open)
-        .run(paths(["into"]), &failures);
-    assert_eq!((summary.entries, summary.failures), (5, 0));
+    let emptying = RemoveOp::new().contents_only().in_dir(&open);
+    let emptied = emptying.run(paths(["into"]), &Person::default());
+    assert_eq!(emptied.entries, 5);
     assert_nothing_in(scratch.path().join("to/into"));
-    let summary = RemoveOp::new()
-        .contents_only()
-        .in_dir(&open)
-        .run(paths(["."]), &failures);
-    assert_eq!((summary.entries, summary.failures), (3, 0));
+    let emptied = emptying.run(paths(["."]), &Person::default());
+    assert_eq!(emptied.entries, 3);
     assert_nothing_in(scratch.path().join("to"));
 }

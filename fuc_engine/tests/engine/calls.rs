@@ -1,6 +1,7 @@
 //! System calls, as strace shows them: their paths and their number.
 //!
-//! Counts are differences between a larger and a smaller tree, so that the fixed costs of a run cancel out.
+//! Counts are differences between a larger and a smaller tree, so that the fixed costs of a run cancel out. The guard of
+//! `benches` counts the calls of plain copies and removals.
 
 use std::collections::HashSet;
 use std::fs;
@@ -60,17 +61,10 @@ fn trace(child: Child, log: &Path) -> Result<Vec<Call>, Skip> {
         return Err(Skip("there is no strace".to_owned()));
     }
     let log = log.as_os_str();
-    let words = [
-        "strace",
-        "-f",
-        "-s",
-        "4096",
-        "-e",
-        "trace=%file,%desc",
-        "-o",
-    ];
-    let words = words.map(Into::into).into_iter().chain([log.to_owned()]);
-    child.under(words).threads(1).run();
+    let words = "strace -f -s 4096 -e trace=%file,%desc -o"
+        .split(' ')
+        .map(Into::into);
+    child.under(words.chain([log.to_owned()])).threads(1).run();
     let text = fs::read_to_string(log).expect("strace writes a log");
     let begun = text
         .lines()
@@ -200,8 +194,9 @@ fn keeps_to_the_tree(limit: impl Fn(Child) -> Child) {
 }
 
 #[test]
-fn every_path_is_one_component_below_an_open_directory() {
+fn every_path_is_one_component_below_an_open_directory_even_if_it_is_reopened() {
     keeps_to_the_tree(|child| child);
+    keeps_to_the_tree(|child| child.nofile_limit(FEW));
 }
 
 #[test]
@@ -222,11 +217,6 @@ fn relative_paths_begin_at_the_open_directories() {
         let mut paths = from_working_directory.chain(without_descriptor);
         assert!(paths.all(|path| path.starts_with('/')), "{call:?}");
     }
-}
-
-#[test]
-fn every_path_is_one_component_even_if_directories_are_reopened() {
-    keeps_to_the_tree(|child| child.nofile_limit(FEW));
 }
 
 /// Counts the calls that copy a tree of `size`, those that remove it, and the unlinkat among the latter.
@@ -267,32 +257,6 @@ fn uniform(content: &str) -> impl Fn(&Path, usize) {
 }
 
 #[test]
-fn empty_files_cost_two_calls_and_directories_few() {
-    let more = more([20, 40], uniform(""), |child| child);
-    let [copied, removed, unlinked] = testkit::or_skip!(more);
-    assert_eq!(unlinked, 20 * 11);
-    assert!(
-        removed <= 20 * (10 + 6),
-        "{removed} calls for 20 directories of 10"
-    );
-    assert!(
-        copied <= 20 * (10 * 2 + 9),
-        "{copied} calls for 20 directories of 10"
-    );
-}
-
-#[test]
-fn files_with_data_cost_six_calls() {
-    let more = more([20, 40], uniform("content"), |child| child);
-    let [copied, _, unlinked] = testkit::or_skip!(more);
-    assert_eq!(unlinked, 20 * 11);
-    assert!(
-        copied <= 20 * (10 * 6 + 9),
-        "{copied} calls for 20 directories of 10"
-    );
-}
-
-#[test]
 fn the_kernel_reads_a_large_file_ahead_if_its_server_is_slow() {
     const MIB: usize = 1 << 20;
     let mount = testkit::or_skip!(FuseMount::with(Habits::default()));
@@ -323,82 +287,57 @@ fn the_kernel_reads_a_large_file_ahead_if_its_server_is_slow() {
     assert!(large.len() >= 4 * MIB / (128 << 10), "{large:?}");
     assert!(large.windows(2).all(|pair| pair[0] < pair[1]), "{large:?}");
     assert!(large.iter().all(|&at| at < 7 * MIB + 5), "{large:?}");
-    assert_eq!(testkit::or_skip!(asked(MIB - 1)), []);
+    assert_eq!(testkit::or_skip!(asked(MIB - 1)), [0; 0]);
 }
 
 #[test]
-fn copies_belong_to_their_maker_alone_until_their_owner_is_set() {
+fn an_archive_belongs_to_its_maker_alone_until_open_inodes_get_their_attributes() {
     let scratch = Scratch::in_memory();
     let tree = mixed(&scratch);
     tree.file("open", "x").mode(0o666);
     let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
     let copied = testkit::or_skip!(trace(child::copy(tree.path(), &dest).archive(), &log));
-    let made: Vec<_> = copied
-        .iter()
-        .filter(|call| call.args.contains("O_CREAT") || call.name.starts_with("mk"))
-        .collect();
+    let makes = |call: &&Call| call.args.contains("O_CREAT") || call.name.starts_with("mk");
+    let made: Vec<_> = copied.iter().filter(makes).collect();
     assert!(made.len() > 100, "{made:?}");
     for call in made {
         let mode = call.args.rsplit(['|', ' ']).next().unwrap_or("");
         assert!(["0600", "0700", "0500"].contains(&mode), "{call:?}");
     }
-}
-
-#[test]
-fn attributes_are_given_to_open_inodes_alone() {
-    let scratch = Scratch::in_memory();
-    let tree = mixed(&scratch);
-    let [dest, log] = ["d", "log"].map(|name| scratch.path().join(name));
-    let copied = testkit::or_skip!(trace(child::copy(tree.path(), &dest).archive(), &log));
-    let by_path = [
-        "setxattr",
-        "lsetxattr",
-        "chmod",
-        "fchmodat",
-        "utimensat",
-        "fchownat",
-    ];
-    let given = |call: &&Call| by_path.contains(&call.name.as_str());
-    for call in copied.iter().filter(given) {
+    let by_path = "setxattr lsetxattr chmod fchmodat utimensat fchownat";
+    let given: Vec<_> = (copied.iter())
+        .filter(|call| by_path.split(' ').any(|name| name == call.name))
+        .collect();
+    for call in &given {
         let path = call.paths.first().map_or("", String::as_str);
-        assert!(
-            path.is_empty() || path.starts_with("/proc/thread-self/fd/"),
-            "{call:?}"
-        );
+        let is_open = path.is_empty() || path.starts_with("/proc/thread-self/fd/");
+        assert!(is_open, "{call:?}");
     }
     // All directories, links and special files get their attributes by such calls.
     let entries = Snapshot::of(tree.path(), Attributes::NAMES).len();
-    let number = copied.iter().filter(given).count();
-    assert!(number > entries / 2, "{number} calls for {entries} entries");
-}
-
-/// Counts the calls that copy twenty directories of ten files with all attributes.
-fn cost_of_archive(content: &str) -> Result<usize, Skip> {
-    let calls = |dirs| {
-        let scratch = Scratch::in_memory();
-        let [source, dest, log] = ["s", "d", "log"].map(|name| scratch.path().join(name));
-        uniform(content)(&source, dirs);
-        trace(child::copy(&source, &dest).archive(), &log).map(|calls| calls.len())
-    };
-    Ok(calls(40)? - calls(20)?)
-}
-
-#[test]
-fn all_attributes_of_a_file_cost_four_calls_more() {
-    let copied = testkit::or_skip!(cost_of_archive("content"));
     assert!(
-        (20 * 10..=20 * (10 * (6 + 4) + 16)).contains(&copied),
-        "{copied} calls for 20 directories of 10"
+        given.len() > entries / 2,
+        "{} calls for {entries} entries",
+        given.len()
     );
 }
 
 #[test]
-fn an_empty_file_with_all_its_attributes_costs_nine_calls() {
-    let copied = testkit::or_skip!(cost_of_archive(""));
-    assert!(
-        (20 * 10..=20 * (10 * 9 + 16)).contains(&copied),
-        "{copied} calls for 20 directories of 10"
-    );
+fn all_attributes_of_a_file_cost_few_calls_more() {
+    for (content, calls_of_a_file) in [("", 9), ("content", 10)] {
+        let calls = |dirs| {
+            let scratch = Scratch::in_memory();
+            let [source, dest, log] = ["s", "d", "log"].map(|name| scratch.path().join(name));
+            uniform(content)(&source, dirs);
+            trace(child::copy(&source, &dest).archive(), &log).map(|calls| calls.len())
+        };
+        let copied = testkit::or_skip!(calls(40)) - testkit::or_skip!(calls(20));
+        let expected = 20 * 10..=20 * (10 * calls_of_a_file + 16);
+        assert!(
+            expected.contains(&copied),
+            "{copied} calls for 20 directories of 10"
+        );
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use fuc_engine::{
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Failure, exactly, paths, threads};
+use crate::kit::{Failure, Limited as _, OnEvent, exactly, paths};
 
 /// Cancels a run at its first event of a file.
 struct AtFirstFile {
@@ -53,13 +53,6 @@ impl Observer for AtFirstFile {
     }
 }
 
-/// Makes each removal of a file slow. Cancels the run after a thread has removed the first file of its fifth directory.
-#[derive(Default)]
-struct InFifthDirectory {
-    cancel: Cancel,
-    begun: Mutex<Begun>,
-}
-
 /// The directories of which a file was removed.
 #[derive(Default)]
 struct Begun {
@@ -68,34 +61,6 @@ struct Begun {
     by_thread: HashMap<ThreadId, usize>,
     /// The one in which the run was cancelled.
     last: Option<PathBuf>,
-}
-
-impl Observer for InFifthDirectory {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        let Event::Removed(file) = event else {
-            return;
-        };
-        thread::sleep(Duration::from_millis(1));
-        let dir = file.parent().unwrap();
-        let mut begun = self.begun.lock().unwrap();
-        if begun.last.is_some() || !begun.dirs.insert(dir.to_owned()) {
-            return;
-        }
-        let dirs = begun.by_thread.entry(thread::current().id()).or_default();
-        *dirs += 1;
-        if *dirs == 5 {
-            begun.last = Some(dir.to_owned());
-            self.cancel.cancel();
-        }
-    }
 }
 
 /// Makes directories with files.
@@ -117,19 +82,15 @@ fn count(root: &Path) -> usize {
         .sum()
 }
 
-fn one_and_several_threads() -> [Option<std::num::NonZeroUsize>; 2] {
-    [threads(1), threads(4)]
-}
-
 #[test]
 fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
-    for threads in one_and_several_threads() {
-        let scratch = Scratch::new();
+    for threads in [1, 4] {
+        let scratch = Scratch::in_memory();
         let root = scratch.path().join("tree");
         make_files(&root, 20, 100);
         let observer = AtFirstFile::new();
-        let options = RemoveOp::new().with(|options| options.threads = threads);
-        let removal = options.cancelled_by(observer.cancel.clone());
+        let removal = RemoveOp::new().threads(threads);
+        let removal = removal.cancelled_by(observer.cancel.clone());
         let summary = removal.run(paths([&root]), &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
@@ -143,16 +104,33 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
 
 #[test]
 fn slow_work_stops_in_the_middle_of_a_small_directory() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::in_memory();
     let root = scratch.path().join("tree");
     // Directories are only queued, which is fast. A worker that has queued many must find out that files are slow.
     make_files(&root, 100, 6);
-    let observer = InFifthDirectory::default();
-    let options = RemoveOp::new().with(|options| options.threads = threads(2));
-    let removal = options.cancelled_by(observer.cancel.clone());
+    let (cancel, begun) = (Cancel::new(), Mutex::<Begun>::default());
+    // Cancel the run after a thread has removed the first file of its fifth directory.
+    let observer = OnEvent(|event: Event<'_>| {
+        let Event::Removed(file) = event else {
+            return;
+        };
+        thread::sleep(Duration::from_millis(1));
+        let dir = file.parent().unwrap();
+        let mut begun = begun.lock().unwrap();
+        if begun.last.is_some() || !begun.dirs.insert(dir.to_owned()) {
+            return;
+        }
+        let dirs = begun.by_thread.entry(thread::current().id()).or_default();
+        *dirs += 1;
+        if *dirs == 5 {
+            begun.last = Some(dir.to_owned());
+            cancel.cancel();
+        }
+    });
+    let removal = RemoveOp::new().threads(2).cancelled_by(cancel.clone());
     let summary = removal.run(paths([&root]), &observer);
     assert!(summary.cancelled, "{summary:?}");
-    let dir = observer.begun.into_inner().unwrap().last.unwrap();
+    let dir = begun.into_inner().unwrap().last.unwrap();
     let left = fs::read_dir(dir).map_or(0, Iterator::count);
     // The other worker may have removed one of them.
     assert!(left >= 4, "{left} files are left");
@@ -182,29 +160,24 @@ fn functions_without_an_observer_fail_if_the_run_was_cancelled() {
 
 #[test]
 fn a_cancelled_copy_leaves_complete_files_only() {
-    for threads in one_and_several_threads() {
-        let scratch = Scratch::new();
+    for threads in [1, 4] {
+        let scratch = Scratch::in_memory();
         let source = scratch.path().join("s");
         make_files(&source, 20, 100);
         let dest = scratch.path().join("d");
         let observer = AtFirstFile::new();
-        let options = CopyOp::new().with(|options| options.threads = threads);
-        let copy = options.cancelled_by(observer.cancel.clone());
+        let copy = CopyOp::new().threads(threads);
+        let copy = copy.cancelled_by(observer.cancel.clone());
         let summary = copy.run(paths([&source]), &exactly(&dest), &observer);
         observer.assert_no_failure();
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
         // The dest itself is counted too.
         assert_eq!(summary.entries as usize, 1 + count(&dest));
         assert!(count(&dest) < 2020);
-        for dir in fs::read_dir(&dest)
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-        {
-            for file in fs::read_dir(dir)
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-            {
-                assert_eq!(fs::read(&file).unwrap(), b"content", "{file:?}");
+        for dir in fs::read_dir(&dest).unwrap() {
+            for file in fs::read_dir(dir.unwrap().path()).unwrap() {
+                let content = fs::read(file.unwrap().path()).unwrap();
+                assert_eq!(content, b"content");
             }
         }
     }
@@ -245,54 +218,52 @@ fn cancel_within_a_file(
 }
 
 #[test]
-fn an_incomplete_file_that_the_run_created_is_removed() {
-    let scratch = Scratch::new();
-    let dest = scratch.path().join("d");
-    let (summary, failures) = cancel_within_a_file(&dest, |_| {});
-    assert!(!dest.exists() && failures.is_empty());
-    assert_eq!(
-        (summary.cancelled, summary.entries, summary.discarded),
-        (true, 0, 1)
-    );
-}
-
-#[test]
-fn an_incomplete_file_that_existed_is_not_removed() {
-    let scratch = Scratch::new();
-    let dest = scratch.path().join("d");
-    fs::write(&dest, "old").unwrap();
-    // If links are not followed, a FIFO's dest is unlinked before it is read.
-    let (summary, failures) =
-        cancel_within_a_file(&dest, |options| options.dereference = Dereference::Always);
-    assert!(dest.exists());
-    assert_eq!(failures, [Cause::Refused(Refusal::LeftIncomplete)]);
-    assert_eq!(
-        (summary.cancelled, summary.entries, summary.discarded),
-        (true, 0, 0)
-    );
-}
-
-#[test]
-fn the_backup_of_an_incomplete_file_gets_its_name_back() {
-    let scratch = Scratch::new();
-    let dest = scratch.path().join("d");
-    fs::write(&dest, "old").unwrap();
-    let (summary, failures) = cancel_within_a_file(&dest, |options| {
-        options.rules.backup = Some(Backup::Simple);
-    });
-    assert_eq!(fs::read(&dest).unwrap(), b"old");
-    assert!(!scratch.path().join("d~").exists() && failures.is_empty());
-    assert_eq!(
-        (summary.cancelled, summary.entries, summary.discarded),
-        (true, 0, 1)
-    );
+fn an_incomplete_file_is_removed_or_reported_if_it_existed() {
+    let backup = Some(Backup::Simple);
+    let incomplete = &[Cause::Refused(Refusal::LeftIncomplete)];
+    for (what, existed, backup, failures, left, discarded) in [
+        ("it is new", false, None, &[][..], &[][..], 1),
+        ("it existed", true, None, incomplete, &["d"], 0),
+        (
+            "it has a backup, which gets its name back",
+            true,
+            backup,
+            &[],
+            &["d"],
+            1,
+        ),
+    ] {
+        let scratch = Scratch::new();
+        let dest = scratch.path().join("d");
+        if existed {
+            fs::write(&dest, "old").unwrap();
+        }
+        let (summary, told) = cancel_within_a_file(&dest, |options| {
+            options.rules.backup = backup;
+            // If links are not followed, a FIFO's dest is unlinked before it is read.
+            if existed && backup.is_none() {
+                options.dereference = Dereference::Always;
+            }
+        });
+        assert_eq!(told, failures, "{what}");
+        let counts = (summary.cancelled, summary.entries, summary.discarded);
+        assert_eq!(counts, (true, 0, discarded), "{what}");
+        let names = fs::read_dir(&scratch)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), left, "{what}");
+        assert!(
+            backup.is_none() || fs::read(&dest).unwrap() == b"old",
+            "{what}"
+        );
+    }
 }
 
 #[test]
 fn a_run_that_was_cancelled_before_it_began_does_nothing() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::in_memory();
     let source = scratch.path().join("s");
-    make_files(&source, 20, 100);
+    make_files(&source, 2, 10);
     let cancel = Cancel::new();
     cancel.cancel();
     let failures = Mutex::new(Vec::new());
@@ -306,7 +277,7 @@ fn a_run_that_was_cancelled_before_it_began_does_nothing() {
     let removal = RemoveOp::new().cancelled_by(cancel.clone());
     let summary = removal.run(paths([&source]), &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
-    assert_eq!(count(&source), 2020);
+    assert_eq!(count(&source), 22);
     assert!(!scratch.path().join("d").exists());
     assert!(failures.into_inner().unwrap().is_empty());
 }

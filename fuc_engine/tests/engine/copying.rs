@@ -1,21 +1,23 @@
-//! Copies of sources of each type, and their options.
+//! What copies promise to their callers. The commands compare the copies themselves with those of GNU cp.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::sync::Mutex;
 
-use fuc_engine::{CopyOp, Dereference, Dest, Operation, Refusal, copy_tree};
+use fuc_engine::gnu::Mechanism;
+use fuc_engine::{CopyOp, Dest, Error, Event, Observer, Operation, Reflink, Refusal, copy_tree};
 use rustix::io::Errno;
-use testkit::probe;
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::or_skip;
+use testkit::probe::{self, FuseMount, Habits};
+use testkit::snapshot::{Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Told, all_but_atime, assert_unchanged, copy, copy_with, counts, exactly, plain,
-    threads,
+    Failure, OnEvent, Told, all_but_atime, assert_unchanged, copy, copy_with, counts, exactly,
+    paths, plain,
 };
 
 #[test]
-fn a_tree_of_all_types_is_copied_and_counted() {
+fn a_tree_of_all_types_is_copied_and_counted_and_its_source_stays() {
     let scratch = Scratch::new();
     let source = Tree::at(scratch.path().join("s"));
     source
@@ -30,6 +32,11 @@ fn a_tree_of_all_types_is_copied_and_counted() {
         .dir("empty/empty")
         .select("a")
         .mode(0o555);
+    if probe::is_root() {
+        source
+            .char_device("null", 1, 3)
+            .block_device("block", 7, 77);
+    }
     let dest = scratch.path().join("d");
     let before = Snapshot::of(source.path(), all_but_atime());
     assert_eq!(copy(source.path(), &dest), Told::complete(before.len(), 7));
@@ -38,289 +45,197 @@ fn a_tree_of_all_types_is_copied_and_counted() {
 }
 
 #[test]
-fn devices_are_made_anew() {
-    if !probe::is_root() {
-        testkit::skip!("only root can make devices");
-    }
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source
-        .char_device("null", 1, 3)
-        .block_device("block", 7, 77);
-    let dest = scratch.path().join("d");
-    assert_eq!(copy(source.path(), &dest), Told::complete(3, 0));
-    assert_same_tree(source.path(), &dest, plain());
-}
-
-#[test]
-fn names_of_one_inode_become_files_of_their_own() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("a", "content").hardlink("a", "b");
-    let dest = scratch.path().join("d");
-    assert_eq!(copy(source.path(), &dest), Told::complete(3, 14));
-    assert_same_tree(source.path(), &dest, plain());
-}
-
-#[test]
-fn a_file_is_copied_to_exactly_that_name() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.file("s", "content").mode(0o600);
-    let [source, dest] = ["s", "d"].map(|name| tree.path().join(name));
-    assert_eq!(copy(&source, &dest), Told::complete(1, 7));
-    assert_same_tree(&source, &dest, plain());
-}
-
-#[test]
-fn operands_of_other_types_are_made_anew() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source
-        .fifo("pipe")
-        .socket("socket")
-        .symlink("link", "nowhere")
-        .dir("empty");
-    let dest = Tree::at(scratch.path().join("d"));
-    let operands = ["pipe", "socket", "link", "empty"].map(|name| source.path().join(name));
-    let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOp::new(), operands, &into);
-    assert_eq!(told, Told::complete(4, 0));
-    assert_same_tree(source.path(), dest.path(), plain());
-}
-
-#[test]
-fn copies_go_into_a_directory_under_their_own_names() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("a/f", "one").file("b", "three");
-    let dest = Tree::at(scratch.path().join("d"));
-    let operands = ["a/", "b"].map(|name| source.path().join(name));
-    let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOp::new(), operands, &into);
-    assert_eq!(told, Told::complete(3, 8));
-    assert_same_tree(source.path(), dest.path(), plain());
-}
-
-#[test]
-fn a_source_that_ends_in_a_dot_is_merged_into_the_directory() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("a/f", "one");
-    let dest = Tree::at(scratch.path().join("d"));
-    let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOp::new(), [source.path().join("a/..")], &into);
-    assert_eq!(told, Told::complete(3, 3));
-    assert_same_tree(source.path(), dest.path(), plain());
-}
-
-#[test]
-fn a_link_to_a_directory_may_be_the_directory_to_copy_into() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.file("s", "content").dir("d").symlink("link", "d");
-    let into = Dest::Into(tree.path().join("link"));
-    let told = copy_with(CopyOp::new(), [tree.path().join("s")], &into);
-    assert_eq!(told, Told::complete(1, 7));
-    assert_same_tree(tree.path().join("s"), tree.path().join("d/s"), plain());
-}
-
-#[test]
-fn a_dest_directory_is_merged_into() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("sub/new", "new").file("sub/both", "short");
-    let dest = Tree::at(scratch.path().join("d"));
-    dest.file("sub/both", "this was longer")
-        .mode(0o600)
-        .file("sub/old", "old")
-        .select("sub")
-        .mode(0o711);
-    let expected = Tree::at(scratch.path().join("e"));
-    expected
-        .file("sub/both", "short")
-        .mode(0o600)
-        .file("sub/new", "new")
-        .file("sub/old", "old")
-        .select("sub")
-        .mode(0o711);
-    let told = copy(source.path(), dest.path());
-    assert_eq!(told, Told::complete(4, 8));
-    assert_same_tree(expected.path(), dest.path(), plain());
-}
-
-#[test]
-fn copy_tree_returns_the_summary() {
+fn copy_tree_returns_the_summary_or_the_failure() {
     let scratch = Scratch::new();
     let source = Tree::at(scratch.path().join("s"));
     source.file("f", "four");
     let dest = scratch.path().join("d");
     assert_eq!(counts(copy_tree(source.path(), &dest).unwrap()), (2, 4, 0));
     assert_same_tree(source.path(), &dest, plain());
-}
 
-#[test]
-fn copy_tree_returns_the_failure() {
-    let scratch = Scratch::new();
     let missing = scratch.path().join("missing");
-    let error = copy_tree(&missing, scratch.path().join("d")).unwrap_err();
+    let error = copy_tree(&missing, scratch.path().join("e")).unwrap_err();
     let expected = Failure::failed(Operation::Stat, &missing, Errno::NOENT);
     assert_eq!(Failure::of(&error), expected);
-    crate::kit::assert_nothing_in(&scratch);
+    assert!(!scratch.path().join("e").exists());
 }
 
 #[test]
-fn a_missing_source_is_reported_and_the_others_are_copied() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("a", "1").file("b", "2");
-    let dest = Tree::at(scratch.path().join("d"));
-    let operands = ["a", "missing", "b"].map(|name| source.path().join(name));
-    let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOp::new(), &operands, &into);
-    let failure = Failure::failed(Operation::Stat, &operands[1], Errno::NOENT);
-    assert_eq!(told, Told::complete(2, 2).with([failure]));
-    assert_same_tree(source.path(), dest.path(), plain());
-}
-
-#[test]
-fn without_a_parent_of_the_dest_that_is_reported() {
-    let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("f", "x");
-    let dest = scratch.path().join("no/d");
-    let failure = Failure::failed(Operation::CreateDirectory, &dest, Errno::NOENT);
-    assert_eq!(
-        copy(source.path(), &dest),
-        Told::complete(0, 0).with([failure])
-    );
-    let failure = Failure::failed(Operation::CreateFile, &dest, Errno::NOENT);
-    assert_eq!(
-        copy(source.path().join("f"), &dest),
-        Told::complete(0, 0).with([failure])
-    );
-}
-
-#[test]
-fn a_directory_to_copy_into_must_be_one() {
+fn dests_that_cannot_be_made_are_reported_with_the_operation_that_failed() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.file("f", "").file("g", "");
-    for (name, errno) in [("missing", Errno::NOENT), ("f", Errno::NOTDIR)] {
-        let target = tree.path().join(name);
-        let into = Dest::Into(target.clone());
-        let told = copy_with(CopyOp::new(), [tree.path().join("g")], &into);
-        let failure = Failure::failed(Operation::OpenTarget, target, errno);
-        assert_eq!(told, Told::complete(0, 0).with([failure]));
+    tree.dir("dir").file("file", "");
+    let at = |name: &str| tree.path().join(name);
+    for (source, dest, operation, errno) in [
+        (
+            "dir",
+            Dest::Exactly(at("no/d")),
+            Operation::CreateDirectory,
+            Errno::NOENT,
+        ),
+        (
+            "file",
+            Dest::Exactly(at("no/d")),
+            Operation::CreateFile,
+            Errno::NOENT,
+        ),
+        (
+            "file",
+            Dest::Into(at("no")),
+            Operation::OpenTarget,
+            Errno::NOENT,
+        ),
+        (
+            "dir",
+            Dest::Into(at("file")),
+            Operation::OpenTarget,
+            Errno::NOTDIR,
+        ),
+        (
+            "file",
+            Dest::Exactly(at("nul\0")),
+            Operation::Stat,
+            Errno::INVAL,
+        ),
+        (
+            "file",
+            Dest::Into(at("nul\0")),
+            Operation::OpenTarget,
+            Errno::INVAL,
+        ),
+    ] {
+        let (Dest::Exactly(path) | Dest::Into(path)) = &dest;
+        let failure = Failure::failed(operation, path, errno);
+        let told = copy_with(CopyOp::new(), [at(source)], &dest);
+        assert_eq!(
+            told,
+            Told::complete(0, 0).with([failure]),
+            "{source} to {dest:?}"
+        );
+    }
+    let failure = Failure::failed(Operation::Stat, at("nul\0"), Errno::INVAL);
+    assert_eq!(
+        copy(at("nul\0"), at("d")),
+        Told::complete(0, 0).with([failure])
+    );
+    assert_eq!(Snapshot::of(&scratch, plain()).len(), 3);
+}
+
+/// Collects failures and warnings apart from each other.
+#[derive(Default)]
+struct Heard {
+    failures: Mutex<Vec<Error>>,
+    warnings: Mutex<Vec<Error>>,
+}
+
+impl Observer for Heard {
+    fn failed(&self, error: Error) {
+        self.failures.failed(error);
+    }
+
+    fn warned(&self, warning: Error) {
+        self.warnings.failed(warning);
     }
 }
 
 #[test]
-fn paths_with_a_nul_byte_are_reported() {
+fn warnings_are_no_failures_and_a_failure_may_have_two_paths() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.file("f", "");
-    let file = tree.path().join("f");
-    let bad = tree.path().join("a\0b");
-    let failure = |operation| Failure::failed(operation, &bad, Errno::INVAL);
+    tree.file("f", "content").file("sub/f", "other");
+    let [file, other, made] = ["f", "sub/f", "d/f"].map(|name| tree.path().join(name));
+    let into = Dest::Into(tree.path().join("d"));
+    let refused = Failure::refused(Refusal::JustCreated, made).and(&other);
+    let expected = Told::complete(1, 7).with([refused]);
+
+    tree.dir("d");
+    let heard = Heard::default();
+    let summary = CopyOp::new().run(paths([&file, &file, &other]), &into, &heard);
+    assert_eq!(Told::new(summary, heard.failures), expected);
+    let warnings = heard.warnings.into_inner().unwrap();
+    let warnings: Vec<_> = warnings.iter().map(Failure::of).collect();
+    assert_eq!(warnings, [Failure::refused(Refusal::FileNamedTwice, &file)]);
+
+    // An observer without `warned` does not collect warnings as failures.
+    fs::remove_file(tree.path().join("d/f")).unwrap();
     assert_eq!(
-        copy(&bad, tree.path().join("d")),
-        Told::complete(0, 0).with([failure(Operation::Stat)])
+        copy_with(CopyOp::new(), [&file, &file, &other], &into),
+        expected
     );
-    assert_eq!(
-        copy(&file, &bad),
-        Told::complete(0, 0).with([failure(Operation::Stat)])
-    );
-    assert_eq!(
-        copy_with(CopyOp::new(), [&file], &Dest::Into(bad.clone())),
-        Told::complete(0, 0).with([failure(Operation::OpenTarget)])
-    );
-    assert_eq!(Snapshot::of(&scratch, plain()).len(), 2);
 }
 
 #[test]
-fn a_directory_is_refused_without_recursion() {
+fn a_busy_program_is_replaced_by_force_only() {
+    // The dest is a running program. ETXTBSY prevents even root from writing to it; a mode would
+    // not.
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("f", "");
-    let options = CopyOp::new().with(|options| options.recursive = false);
-    let told = copy_with(options, [source.path()], &exactly(scratch.path().join("d")));
-    let failure = Failure::refused(Refusal::NotRecursive, source.path());
+    let tree = Tree::at(&scratch);
+    tree.file("new", "content").mode(0o755);
+    let [new, busy] = ["new", "busy"].map(|name| tree.path().join(name));
+    fs::copy("/bin/sleep", &busy).unwrap();
+    let before = Snapshot::of(&busy, all_but_atime());
+    let mut sleeping = std::process::Command::new(&busy).arg("60").spawn().unwrap();
+    let plainly = copy(&new, &busy);
+    let unharmed = Snapshot::of(&busy, all_but_atime());
+    let options = CopyOp::new().with(|options| options.force = true);
+    let forced = copy_with(options, [&new], &exactly(&busy));
+    sleeping.kill().unwrap();
+    sleeping.wait().unwrap();
+    let failure = Failure::failed(Operation::CreateFile, &busy, Errno::TXTBSY);
+    assert_eq!(plainly, Told::complete(0, 0).with([failure]));
+    assert_eq!(unharmed, before);
+    assert_eq!(forced, Told::complete(1, 7));
+    assert_same_tree(&new, &busy, plain());
+}
+
+#[test]
+fn a_fifo_that_cannot_replace_a_file_says_why() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        mknod: Some(Errno::PERM),
+        ..Habits::default()
+    }));
+    let scratch = Scratch::new();
+    Tree::at(&scratch).fifo("pipe");
+    Tree::at(mount.stored()).file("f", "content");
+    let dest = mount.path().join("f");
+    let atomic = CopyOp::new().with(|copy| copy.rules.atomic = true);
+    let failure = Failure::failed(Operation::CreateFifo, &dest, Errno::PERM);
+    let told = copy_with(atomic, [scratch.path().join("pipe")], &exactly(&dest));
     assert_eq!(told, Told::complete(0, 0).with([failure]));
-    assert_eq!(Snapshot::of(&scratch, plain()).kind("d"), None);
+    assert_eq!(fs::read(&dest).unwrap(), b"content");
 }
 
 #[test]
-fn a_link_stands_for_its_target_if_operands_are_followed() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.file("f", "content").symlink("link", "f");
-    let options = CopyOp::new().with(|options| options.dereference = Dereference::Operands);
-    let dest = tree.path().join("d");
-    let told = copy_with(options, [tree.path().join("link")], &exactly(&dest));
-    assert_eq!(told, Told::complete(1, 7));
-    assert_same_tree(tree.path().join("f"), &dest, plain());
-}
-
-#[test]
-fn a_fifo_is_read_without_recursion() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.fifo("pipe");
-    let [pipe, dest] = ["pipe", "d"].map(|name| tree.path().join(name));
-    let options = CopyOp::new().with(|options| options.recursive = false);
-    let told = std::thread::scope(|scope| {
-        scope.spawn(|| fs::write(&pipe, "through the pipe").unwrap());
-        copy_with(options, [&pipe], &exactly(&dest))
-    });
-    assert_eq!(told, Told::complete(1, 16));
-    assert_eq!(fs::read(dest).unwrap(), b"through the pipe");
-}
-
-#[test]
-fn any_number_of_threads_copies_the_same() {
+fn the_event_of_a_copied_file_has_the_copy_method_if_that_is_wanted() {
     let scratch = Scratch::in_memory();
-    let source = Tree::at(scratch.path().join("s"));
-    for dir in 0..150 {
-        for file in 0..5 {
-            source.file(format!("{}/{dir}/{file}", dir % 7), "x".repeat(dir * file));
-        }
-    }
-    testkit::tree::wide(source.path().join("wide"), 5_000);
-    let entries = Snapshot::of(source.path(), Attributes::NAMES).len();
-    let bytes = (0..150).sum::<u64>() * 10;
-    for number in [1, 2, 8] {
-        let options = CopyOp::new().with(|options| options.threads = threads(number));
-        let dest = scratch.path().join(number.to_string());
-        let told = copy_with(options, [source.path()], &exactly(&dest));
-        assert_eq!(told, Told::complete(entries, bytes), "{number} threads");
-        assert_same_tree(source.path(), &dest, plain());
-    }
-}
-
-#[test]
-fn a_default_acl_decides_the_modes() {
-    let scratch = Scratch::new();
-    if !probe::supports_acls(scratch.path()) {
-        testkit::skip!("no ACLs in {}", scratch.path().display());
-    }
-    let source = Tree::at(scratch.path().join("s"));
-    source
-        .file("sub/f", "content")
-        .mode(0o666)
-        .file("sub/empty", "")
-        .mode(0o666)
-        .select("sub")
-        .mode(0o777);
-    // This ACL lets the group write, which a usual umask would not, and gives others no permission.
-    let dest = Tree::at(scratch.path().join("d"));
-    dest.acl("d:u::rwx,d:g::rwx,d:o::-");
-    let into = Dest::Into(dest.path().to_owned());
-    let told = copy_with(CopyOp::new(), [source.path().join("sub")], &into);
-    assert_eq!(told, Told::complete(3, 7));
-    let mode = |name| fs::metadata(dest.path().join(name)).unwrap().mode() & 0o777;
-    assert_eq!(
-        ["sub", "sub/f", "sub/empty"].map(mode),
-        [0o770, 0o660, 0o660]
-    );
+    let tree = Tree::at(&scratch);
+    tree.sparse("s/f", 1 << 20, &[(0, b"x")]);
+    let methods = |dest: &str, reports_methods| {
+        let options = CopyOp::new().with(|options| {
+            options.reflink = Reflink::Never;
+            options.reports_methods = reports_methods;
+        });
+        let methods = Mutex::new(Vec::new());
+        let asking = OnEvent(|event: Event<'_>| {
+            if let Event::Copied { method, .. } = event {
+                methods.lock().unwrap().extend(method);
+            }
+        });
+        let at = |name: &str| tree.path().join(name);
+        assert!(
+            options
+                .run(paths([at("s")]), &exactly(at(dest)), &asking)
+                .is_complete()
+        );
+        methods.into_inner().unwrap()
+    };
+    assert!(methods("without", false).is_empty());
+    let told = methods("d", true);
+    let [method] = told[..] else {
+        panic!("{told:?}");
+    };
+    assert_eq!(method.offload, Mechanism::Avoided);
+    assert_eq!(method.reflink, Mechanism::Avoided);
+    let holes = method.holes.expect("the copy has looked for holes");
+    assert!(holes.asks_filesystem && !holes.finds_zeros);
 }

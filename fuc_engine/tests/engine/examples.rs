@@ -27,29 +27,20 @@ fn tree(scratch: &Scratch) -> Tree {
 }
 
 #[test]
-fn remove_removes_and_counts() {
+fn remove_removes_and_counts_and_tells_of_a_failure() {
     let program = testkit::or_skip!(example("remove"));
     let scratch = Scratch::new();
     let tree = tree(&scratch);
-    let outcome = Run::new(program).arg(tree.path()).output();
+    let remove = || Run::new(&program).arg(tree.path()).output();
+    let outcome = remove();
     outcome.assert_success();
     assert_eq!(outcome.stdout_text(), "removed 5 entries, 0 failed\n");
     assert_nothing_in(&scratch);
-}
-
-#[test]
-fn remove_tells_of_a_failure() {
-    let program = testkit::or_skip!(example("remove"));
-    let scratch = Scratch::new();
-    let outcome = Run::new(program)
-        .arg(scratch.path().join("missing"))
-        .output();
+    let outcome = remove();
     assert_eq!(outcome.status, Status::Exit(1));
     assert_eq!(outcome.stdout_text(), "removed 0 entries, 1 failed\n");
-    assert!(
-        outcome.stderr_text().contains("No such file or directory"),
-        "{outcome}"
-    );
+    let stderr = outcome.stderr_text();
+    assert!(stderr.contains("No such file or directory"), "{outcome}");
 }
 
 #[test]

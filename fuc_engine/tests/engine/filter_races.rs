@@ -16,7 +16,7 @@ use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{
-    Failure, Told, assert_unchanged, can_exchange, exactly, exchange, paths, threads,
+    Failure, Limited as _, Told, assert_unchanged, can_exchange, exactly, exchange, paths,
 };
 
 /// A directory `s` with an entry `x`, and another entry `other` that takes its place.
@@ -95,18 +95,12 @@ fn file_and_directory(tree: &Tree) {
 
 #[test]
 fn a_file_that_becomes_a_directory_is_not_removed_without_a_verdict_about_the_directory() {
-    for (number, ask) in [
-        (1, Ask::Never),
-        (4, Ask::Never),
-        (1, Ask::IfWriteProtected),
-        (4, Ask::IfWriteProtected),
-    ] {
+    for (number, ask) in [(1, Ask::Never), (4, Ask::Never), (4, Ask::IfWriteProtected)] {
         let race = or_skip!(Exchange::new(file_and_directory));
         let before = Snapshot::of(race.path().join("other"), Attributes::NAMES);
-        let options = RemoveOp::new().with(|options| {
-            options.threads = threads(number);
-            options.ask = ask;
-        });
+        let options = RemoveOp::new()
+            .threads(number)
+            .with(|removal| removal.ask = ask);
         let told = race.remove(options, without_directories);
         assert_eq!(told, Told::complete(0, 0), "{number} threads, {ask:?}");
         assert_unchanged(&before, race.path().join("s/x"), Attributes::NAMES);

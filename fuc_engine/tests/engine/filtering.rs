@@ -2,29 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::iter;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
 use fuc_engine::{
-    Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Error, Filter, Observer,
-    Preserve, Question, Refusal, RemoveOp, Summary, Verdict,
+    Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Filter, Observer,
+    Preserve, Refusal, RemoveOp, Summary, Verdict,
 };
 use rustix::io::Errno;
 use testkit::or_skip;
 use testkit::probe::{FuseMount, Habits};
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, comb, wide};
+use testkit::tree::{Tree, comb, wide};
 
-use crate::kit::{Failure, Told, assert_unchanged, counts, exactly, paths, threads};
+use crate::kit::{
+    Failure, Limited as _, Person, Told, assert_unchanged, counts, exactly, paths, places,
+};
 
 /// Runs without a failure.
 #[track_caller]
 fn succeeds(run: impl FnOnce(&dyn Observer) -> Summary) -> Summary {
-    let failures = Mutex::new(Vec::<Error>::new());
-    let summary = run(&failures);
-    assert_eq!(summary.failures, 0, "{failures:?}");
-    summary
+    run(&Person::default())
 }
 
 /// Removes a tree, and returns the number of entries that were removed.
@@ -84,113 +84,80 @@ impl Filter for Census {
 
 #[test]
 fn each_entry_is_asked_about_once() {
-    for number in [1, 4] {
-        for ask in [Ask::Never, Ask::Always] {
-            let scratch = Scratch::in_memory();
-            let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-            wide(source.join("wide"), 5_000);
-            comb(source.join("comb"), 200, 2);
-            let entries = Snapshot::of(&source, Attributes::NAMES).len();
-            let asked_by = |census: &Census| {
-                let asked = census.0.lock().unwrap();
-                assert!(asked.values().all(|times| *times == 1));
-                assert!(asked.contains_key(Path::new("wide")));
-                // The operand itself is not asked about.
-                assert_eq!(asked.len(), entries - 1, "{number} threads, {ask:?}");
-            };
-            let census = Census::default();
-            let options = CopyOp::new().with(|options| {
-                options.threads = threads(number);
-                options.rules.ask = ask == Ask::Always;
-            });
-            let processed = copy(options, census.clone(), &source, &dest);
-            assert_eq!(processed, entries as u64);
-            asked_by(&census);
-
-            let census = Census::default();
-            let options = RemoveOp::new().with(|options| {
-                options.threads = threads(number);
-                options.ask = ask;
-            });
-            let removal = options.filtered_by(census.clone());
-            let summary = removal.run(paths([&source]), &Agrees::default());
-            assert_eq!(counts(summary), (entries as u64, 0, 0));
-            asked_by(&census);
-        }
-    }
-}
-
-/// Answers yes, and keeps the questions.
-#[derive(Default)]
-struct Agrees(Mutex<Vec<String>>);
-
-impl Observer for Agrees {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn confirm(&self, question: Question<'_>) -> bool {
-        let (what, target) = match question {
-            Question::Remove(target) => ("remove", target),
-            Question::Descend(target) => ("descend", target),
-            other => panic!("{other:?}"),
+    for (number, ask) in [(1, Ask::Never), (4, Ask::Never), (4, Ask::Always)] {
+        let (_scratch, source, dest) = places();
+        wide(source.join("wide"), 2_000);
+        comb(source.join("comb"), 100, 2);
+        let entries = Snapshot::of(&source, Attributes::NAMES).len();
+        let is_asked = |census: &Census| {
+            let asked = census.0.lock().unwrap();
+            assert!(asked.values().all(|times| *times == 1));
+            assert!(asked.contains_key(Path::new("wide")));
+            // The operand itself is not asked about.
+            assert_eq!(asked.len(), entries - 1, "{number} threads, {ask:?}");
         };
-        let name = target.path.file_name().unwrap().to_str().unwrap();
-        self.0.lock().unwrap().push(format!("{what} {name}"));
-        true
+        let census = Census::default();
+        let options = CopyOp::new().threads(number);
+        let options = options.with(|copy| copy.rules.ask = ask == Ask::Always);
+        let processed = copy(options, census.clone(), &source, &dest);
+        assert_eq!(processed, entries as u64);
+        is_asked(&census);
+
+        let census = Census::default();
+        let removal = RemoveOp::new()
+            .threads(number)
+            .with(|removal| removal.ask = ask);
+        let removal = removal.filtered_by(census.clone());
+        let summary = removal.run(paths([&source]), &Person::default());
+        assert_eq!(counts(summary), (entries as u64, 0, 0));
+        is_asked(&census);
     }
 }
 
 #[test]
 fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
-    for verdict in [Verdict::Skip, Verdict::Prune] {
+    for (name, verdict, gone, left) in [
+        (
+            "keep",
+            Verdict::Prune,
+            4,
+            &["a", "a/b", "a/b/keep", "a/b/keep/file"][..],
+        ),
+        ("keep", Verdict::Skip, 5, &["a", "a/b", "a/b/keep"]),
+        (
+            "file",
+            Verdict::Skip,
+            4,
+            &["a", "a/b", "a/b/keep", "a/b/keep/file"],
+        ),
+    ] {
         for number in [1, 4] {
-            let scratch = Scratch::new();
-            let top = scratch.path().join("t");
+            let (_scratch, top, _) = places();
             Tree::at(&top)
-                .file("a/b/keep", "")
+                .file("a/b/keep/file", "")
                 .file("a/b/gone", "")
                 .file("a/sibling/gone", "")
                 .file("gone", "");
-            let options = RemoveOp::new().with(|options| options.threads = threads(number));
-            let processed = remove(options, about("keep", verdict), &top);
-            assert_eq!(processed, 4);
-            assert_eq!(names_in(&top), ["a"]);
-            assert_eq!(names_in(&top.join("a")), ["b"]);
-            assert_eq!(names_in(&top.join("a/b")), ["keep"]);
+            let options = RemoveOp::new().threads(number);
+            let processed = remove(options, about(name, verdict), &top);
+            let there = Snapshot::of(&top, Attributes::NAMES);
+            assert_eq!(
+                (processed, there.len()),
+                (gone, 1 + left.len()),
+                "{name} {verdict:?}"
+            );
+            assert!(
+                left.iter().all(|name| there.kind(name).is_some()),
+                "{there:?}"
+            );
         }
     }
 }
 
 #[test]
-fn a_pruned_directory_keeps_its_content_and_a_skipped_one_itself() {
-    let build = || {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path().join("t"))
-            .file("keep/sub/file", "")
-            .file("keep/file", "");
-        scratch
-    };
-    let scratch = build();
-    let before = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
-    let pruned = about("keep", Verdict::Prune);
-    let processed = remove(RemoveOp::new(), pruned, &scratch.path().join("t"));
-    assert_eq!(processed, 0);
-    assert_unchanged(&before, scratch.path().join("t"), Attributes::NAMES);
-
-    let scratch = build();
-    let skipped = about("keep", Verdict::Skip);
-    let processed = remove(RemoveOp::new(), skipped, &scratch.path().join("t"));
-    assert_eq!(processed, 3);
-    let keep = scratch.path().join("t/keep");
-    assert_eq!(names_in(&keep), [""; 0]);
-}
-
-#[test]
 fn a_copy_leaves_out_what_is_not_taken() {
     for number in [1, 4] {
-        let scratch = Scratch::new();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        let (_scratch, source, dest) = places();
         Tree::at(&source)
             .file("d/no", "")
             .file("d/yes", "x")
@@ -201,8 +168,7 @@ fn a_copy_leaves_out_what_is_not_taken() {
             Some("pruned" | "no") => Verdict::Prune,
             _ => Verdict::Take,
         };
-        let options = CopyOp::new().with(|options| options.threads = threads(number));
-        let processed = copy(options, filter, &source, &dest);
+        let processed = copy(CopyOp::new().threads(number), filter, &source, &dest);
         assert_eq!(processed, 3);
         assert_eq!(fs::read(dest.join("d/no")).unwrap(), b"was here");
         assert_eq!(names_in(&dest.join("d")), ["no", "yes"]);
@@ -211,26 +177,12 @@ fn a_copy_leaves_out_what_is_not_taken() {
 }
 
 #[test]
-fn a_copy_makes_a_skipped_directory_for_its_entries() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    Tree::at(&source).file("d/sub/file", "").file("d/no", "");
-    let filter = |entry: &Candidate<'_>| match entry.is_directory() || entry.name() == "no" {
-        true => Verdict::Skip,
-        false => Verdict::Take,
-    };
-    copy(CopyOp::new(), filter, &source, &dest);
-    assert_eq!(names_in(&dest.join("d")), ["sub"]);
-    assert_eq!(names_in(&dest.join("d/sub")), ["file"]);
-}
-
-#[test]
-fn a_skipped_directory_leaves_an_existing_dest_as_it_is() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+fn a_skipped_directory_is_made_for_its_entries_or_left_as_it_is() {
+    let (_scratch, source, dest) = places();
     Tree::at(&source)
         .file("directory/taken", "")
-        .dir("new")
+        .file("new/sub/file", "")
+        .select("new")
         .mode(0o700)
         .select("directory")
         .mode(0o700);
@@ -238,14 +190,14 @@ fn a_skipped_directory_leaves_an_existing_dest_as_it_is() {
     let options = CopyOp::new().with(|options| options.preserve = Preserve::all());
     copy(options, skips_directories, &source, &dest);
     assert_eq!(names_in(&dest.join("directory")), ["taken"]);
+    assert_eq!(names_in(&dest.join("new/sub")), ["file"]);
     let mode = |name: &str| fs::metadata(dest.join(name)).unwrap().mode() & 0o7777;
     assert_eq!((mode("directory"), mode("new")), (0o750, 0o700));
 }
 
 #[test]
 fn a_skipped_directory_does_not_replace_another_file() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     Tree::at(&source).dir("x");
     Tree::at(&dest).file("x", "was here");
     let copy = CopyOp::new()
@@ -267,8 +219,7 @@ fn a_skipped_directory_does_not_replace_another_file() {
 
 #[test]
 fn a_directory_into_which_a_copy_goes_may_be_left_out() {
-    let scratch = Scratch::new();
-    let source = scratch.path().join("s");
+    let (_scratch, source, _) = places();
     Tree::at(&source).file("file", "").dir("backup");
     let filter = about("backup", Verdict::Prune);
     copy(CopyOp::new(), filter, &source, &source.join("backup/s"));
@@ -277,8 +228,7 @@ fn a_directory_into_which_a_copy_goes_may_be_left_out() {
 
 #[test]
 fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     Tree::at(&source).file("keep", "").file("other", "");
     let census = Census::default();
     let filters: [Arc<dyn Filter>; 2] = [
@@ -298,17 +248,15 @@ fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
 
 #[test]
 fn an_operand_is_not_filtered() {
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
-    Tree::at(&top).dir(".");
-    remove(RemoveOp::new(), about("t", Verdict::Prune), &top);
+    let (_scratch, top, _) = places();
+    Tree::at(&top);
+    remove(RemoveOp::new(), about("s", Verdict::Prune), &top);
     assert!(!top.exists());
 }
 
 #[test]
 fn a_candidate_knows_its_type_and_its_paths() {
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
+    let (_scratch, top, _) = places();
     Tree::at(&top)
         .file("sub/file", "")
         .symlink("sub/link", "file")
@@ -339,17 +287,18 @@ fn a_candidate_knows_its_type_and_its_paths() {
 }
 
 #[test]
-fn a_filter_may_choose_by_size() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+fn a_filter_may_choose_by_size_and_by_type_of_what_a_copy_follows() {
+    let (_scratch, source, dest) = places();
     // The size of a link is that of the name in it.
     Tree::at(&source)
         .file("sub/large", "12345")
         .file("sub/small", "1")
-        .symlink("sub/link", "small");
+        .symlink("sub/link", "small")
+        .symlink("sub/to-directory", "../other")
+        .file("other/12345", "");
     for (dereference, expected) in [
-        (Dereference::Never, &["large", "link"][..]),
-        (Dereference::Always, &["large"]),
+        (Dereference::Never, &["large", "link", "to-directory"][..]),
+        (Dereference::Always, &["large", "to-directory"]),
     ] {
         let filter = |entry: &Candidate<'_>| {
             let metadata = entry.metadata().unwrap();
@@ -368,86 +317,47 @@ fn a_filter_may_choose_by_size() {
     }
 }
 
-#[test]
-fn a_link_to_a_directory_is_a_directory_if_a_copy_follows_it() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    Tree::at(&source)
-        .file("dir/file", "")
-        .symlink("link", "dir");
-    for (dereference, expected) in [
-        (Dereference::Never, &["link"][..]),
-        (Dereference::Always, &[][..]),
-    ] {
-        let options = CopyOp::new().with(|options| options.dereference = dereference);
-        let filter = |entry: &Candidate<'_>| match entry.is_directory() {
-            true => Verdict::Prune,
-            false => Verdict::Take,
-        };
-        copy(options, filter, &source, &dest);
-        assert_eq!(names_in(&dest), expected, "{dereference:?}");
-        fs::remove_dir_all(&dest).unwrap();
-    }
+/// Removes a tree, and returns the questions about it.
+fn questions(filter: impl Filter + 'static, top: &Path) -> Vec<String> {
+    let person = Person::default();
+    let removal = RemoveOp::new().with(|removal| removal.ask = Ask::Always);
+    let summary = removal.filtered_by(filter).run(paths([top]), &person);
+    assert!(summary.is_complete());
+    person.asked()
 }
 
 #[test]
 fn the_user_is_not_asked_about_directories_that_stay() {
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
-    Tree::at(&top).file("d/keep", "").file("d/e/gone", "");
-    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
-    let agrees = Agrees::default();
-    let removal = options.filtered_by(about("keep", Verdict::Prune));
-    assert!(removal.run(paths([&top]), &agrees).is_complete());
+    let (_scratch, top, _) = places();
+    Tree::at(&top).file("d/keep", "").file("d/e/gone", "x");
     let expected = [
-        "descend t",
-        "descend d",
-        "descend e",
-        "remove gone",
-        "remove e",
+        "descend Directory s",
+        "descend Directory d",
+        "descend Directory e",
+        "remove File gone",
+        "remove Directory e",
     ];
-    assert_eq!(agrees.0.into_inner().unwrap(), expected);
+    assert_eq!(questions(about("keep", Verdict::Prune), &top), expected);
     assert_eq!(names_in(&top.join("d")), ["keep"]);
 }
 
 #[test]
-fn the_user_is_not_asked_about_a_skipped_directory() {
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
-    Tree::at(&top).file("keep/gone", "").dir("keep/empty");
-    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
-    let agrees = Agrees::default();
-    let removal = options.filtered_by(about("keep", Verdict::Skip));
-    assert!(removal.run(paths([&top]), &agrees).is_complete());
-    let mut asked = agrees.0.into_inner().unwrap();
-    asked.sort();
-    assert_eq!(asked, ["descend t", "remove empty", "remove gone"]);
-    assert_eq!(names_in(&top.join("keep")), [""; 0]);
-}
-
-#[test]
 fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listing() {
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
+    let (_scratch, top, _) = places();
     for number in 0..20 {
         Tree::at(&top)
-            .file(format!("taken{number}"), "")
-            .file(format!("skipped{number}/file{number}"), "");
+            .file(format!("taken{number}"), "x")
+            .file(format!("skipped{number}/file{number}"), "x");
     }
-    let expected: Vec<_> = fs::read_dir(&top)
+    let listed = fs::read_dir(&top)
         .unwrap()
-        .map(|entry| {
-            let name = entry.unwrap().file_name().into_string().unwrap();
-            format!("remove {}", name.replace("skipped", "file"))
-        })
-        .collect();
-    let agrees = Agrees::default();
-    let options = RemoveOp::new().with(|options| options.ask = Ask::Always);
-    let removal = options.filtered_by(skips_directories);
-    assert!(removal.run(paths([&top]), &agrees).is_complete());
-    let asked = agrees.0.into_inner().unwrap();
-    assert_eq!(asked[0], "descend t");
-    assert_eq!(asked[1..], expected);
+        .map(|entry| entry.unwrap().file_name());
+    let names = listed.map(|name| name.into_string().unwrap().replace("skipped", "file"));
+    let expected = iter::once("descend Directory s".to_owned());
+    let expected = expected.chain(names.map(|name| format!("remove File {name}")));
+    let expected: Vec<_> = expected.collect();
+    assert_eq!(questions(skips_directories, &top), expected);
+    assert_eq!(names_in(&top).len(), 20);
 }
 
 /// Counts the names in each directory before the run lists it.
@@ -471,8 +381,7 @@ impl Filter for ReadsAhead {
 
 #[test]
 fn a_filter_may_read_a_directory_before_it_is_listed() {
-    let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     Tree::at(&source).file("sub/one", "").file("sub/two", "");
     let filter = ReadsAhead::default();
     let processed = copy(CopyOp::new(), filter.clone(), &source, &dest);
@@ -507,8 +416,7 @@ fn a_filter_does_not_open_what_a_link_leads_to_or_wait_for_a_writer() {
             None
         }
     }
-    let scratch = Scratch::new();
-    let top = scratch.path().join("t");
+    let (_scratch, top, _) = places();
     Tree::at(&top)
         .file("file", "content")
         .symlink("link", "file")
@@ -547,8 +455,7 @@ impl Filter for Nested {
 #[test]
 fn a_directory_may_have_a_filter_of_its_own() {
     for number in [1, 4] {
-        let scratch = Scratch::new();
-        let top = scratch.path().join("t");
+        let (_scratch, top, _) = places();
         for dir in 0..40 {
             Tree::at(&top)
                 .file(format!("{dir}/inner/deep/file"), "")
@@ -560,8 +467,7 @@ fn a_directory_may_have_a_filter_of_its_own() {
             pruned: None,
             made: Arc::clone(&made),
         };
-        let options = RemoveOp::new().with(|options| options.threads = threads(number));
-        let removal = options.filtered_by(filter);
+        let removal = RemoveOp::new().threads(number).filtered_by(filter);
         let summary = succeeds(|observer| removal.run(paths([&top]), observer));
         // In each directory: `inner/gone`, `outer/file` and `outer`.
         assert_eq!(summary.entries, 3 * 40);
@@ -575,13 +481,11 @@ fn a_directory_may_have_a_filter_of_its_own() {
 
 #[test]
 fn all_levels_of_a_deep_tree_stay_if_a_file_in_each_is_left_alone() {
-    const DEPTH: usize = 2_000;
-    let scratch = Scratch::in_memory();
-    let top = scratch.path().join("t");
+    const DEPTH: usize = 1_000;
+    let (_scratch, top, _) = places();
     comb(&top, DEPTH, 2);
     let entries = Snapshot::of(&top, Attributes::NAMES).len();
-    let options = RemoveOp::new();
-    let processed = remove(options, about("f1", Verdict::Prune), &top);
+    let processed = remove(RemoveOp::new(), about("f1", Verdict::Prune), &top);
     // Each level has two directories, and a file `f0` in either. The last level is empty.
     let gone = 2 * DEPTH + 1;
     assert_eq!(processed, gone as u64);
@@ -591,9 +495,8 @@ fn all_levels_of_a_deep_tree_stay_if_a_file_in_each_is_left_alone() {
 
 #[test]
 fn most_of_a_wide_directory_may_stay() {
-    let scratch = Scratch::in_memory();
-    let top = scratch.path().join("t");
-    wide(&top, 100_000);
+    let (_scratch, top, _) = places();
+    wide(&top, 20_000);
     let ends_in_7 = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
         [.., b'7'] => Verdict::Take,
         _ => Verdict::Skip,
@@ -627,8 +530,7 @@ fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
             Some("skipped") => Verdict::Skip,
             _ => Verdict::Take,
         };
-        let options = RemoveOp::new().with(|options| options.threads = threads(number));
-        let processed = remove(options, filter, &top);
+        let processed = remove(RemoveOp::new().threads(number), filter, &top);
         assert_eq!(processed, 2 * 1_000, "{number} threads");
         assert_eq!(names_in(&top), ["skipped", "sub"]);
         for directory in ["sub", "skipped/sub"] {
@@ -639,8 +541,7 @@ fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
 
 #[test]
 fn a_run_that_its_filter_cancels_removes_nothing_more() {
-    let scratch = Scratch::in_memory();
-    let top = scratch.path().join("t");
+    let (_scratch, top, _) = places();
     wide(&top, 1_000);
     let cancel = Cancel::new();
     let filter = {

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender};
 use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Role, Stolen, Ticket};
 use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
-use crate::kit::{Counts, Failure, paths};
+use crate::kit::{Failure, paths};
 
 /// Engines with numbers from 0, of which the first one leads. They run once.
 pub(crate) struct Hub<F> {
@@ -103,15 +103,9 @@ impl<F: Fn() + Sync> Hub<F> {
         operands: &[P],
         observers: &[O],
     ) -> Vec<Summary> {
-        self.run(observers, |engine, observer, desk| match engine {
-            0 => removal
-                .clone()
-                .shared_by(desk, Role::Leader)
-                .run(paths(operands), observer),
-            _ => removal
-                .clone()
-                .shared_by(desk, Role::Assistant)
-                .run(paths(operands), observer),
+        self.run(observers, |_, observer, desk| {
+            let removal = removal.clone().shared_by(desk, desk.role());
+            removal.run(paths(operands), observer)
         })
     }
 
@@ -123,15 +117,9 @@ impl<F: Fn() + Sync> Hub<F> {
         dest: &Dest,
         observers: &[O],
     ) -> Vec<Summary> {
-        self.run(observers, |engine, observer, desk| match engine {
-            0 => copy
-                .clone()
-                .shared_by(desk, Role::Leader)
-                .run(paths(sources), dest, observer),
-            _ => copy
-                .clone()
-                .shared_by(desk, Role::Assistant)
-                .run(paths(sources), dest, observer),
+        self.run(observers, |_, observer, desk| {
+            let copy = copy.clone().shared_by(desk, desk.role());
+            copy.run(paths(sources), dest, observer)
         })
     }
 
@@ -185,13 +173,14 @@ impl<F: Fn() + Sync> Hub<F> {
         let assisted = summaries[1..].iter().any(|summary| summary.entries > 0);
         assert!(assisted, "the leader did everything: {summaries:?}");
     }
+}
 
-    /// Asserts that directories were [shared](Self::assert_shared), and returns what a child reports.
-    #[track_caller]
-    pub(crate) fn counts(&self, summaries: &[Summary]) -> Counts {
-        self.assert_shared();
-        let (entries, failures) = totals(summaries);
-        (entries as u64, 0, failures)
+impl<F> Desk<'_, F> {
+    pub(crate) fn role(&self) -> Role {
+        match self.engine {
+            0 => Role::Leader,
+            _ => Role::Assistant,
+        }
     }
 }
 
@@ -307,7 +296,9 @@ pub(crate) struct Slow {
     failures: Mutex<Vec<Error>>,
     leads: bool,
     has_help: Arc<AtomicBool>,
-    /// The time for each entry once another engine has processed one.
+    /// The time for each entry until another engine has processed one.
+    alone: Duration,
+    /// The time for each entry from then on.
     pub(crate) with_help: Duration,
 }
 
@@ -327,35 +318,46 @@ impl Observer for Slow {
 }
 
 impl Slow {
-    const ALONE: Duration = Duration::from_millis(5);
-
     fn linger(&self) {
         if !self.leads {
             self.has_help.store(true, Ordering::Relaxed);
         }
-        let has_help = self.has_help.load(Ordering::Relaxed);
-        thread::sleep(if has_help {
-            self.with_help
-        } else {
-            Self::ALONE
-        });
+        let time = match self.has_help.load(Ordering::Relaxed) {
+            true => self.with_help,
+            false => self.alone,
+        };
+        if !time.is_zero() {
+            thread::sleep(time);
+        }
     }
 }
 
 /// Returns an observer for each engine of a hub. The first one is the leader's.
 pub(crate) fn slow(engines: usize) -> Vec<Slow> {
-    let has_help = Arc::new(AtomicBool::new(engines == 1));
+    let alone = Duration::from_millis(if engines == 1 { 0 } else { 5 });
+    observers(engines, alone, Duration::from_micros(300))
+}
+
+/// Returns observers that are slow only until another engine has processed an entry.
+pub(crate) fn slow_at_first(engines: usize) -> Vec<Slow> {
+    observers(engines, Duration::from_millis(5), Duration::ZERO)
+}
+
+/// Returns observers that are never slow.
+pub(crate) fn quick(engines: usize) -> Vec<Slow> {
+    observers(engines, Duration::ZERO, Duration::ZERO)
+}
+
+fn observers(engines: usize, alone: Duration, with_help: Duration) -> Vec<Slow> {
+    let has_help = Arc::new(AtomicBool::new(false));
     let observer = |engine| Slow {
         failures: Mutex::default(),
         leads: engine == 0,
         has_help: Arc::clone(&has_help),
-        with_help: Duration::from_micros(300),
+        alone,
+        with_help,
     };
     (0..engines).map(observer).collect()
-}
-
-pub(crate) fn quick(engines: usize) -> Vec<Mutex<Vec<Error>>> {
-    (0..engines).map(|_| Mutex::default()).collect()
 }
 
 /// Returns the failures of all engines, by their paths.

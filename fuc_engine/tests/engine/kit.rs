@@ -4,16 +4,17 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fuc_engine::{
-    Cause, CopyOp, Dest, Error, Event, Observer, Operation, Refusal, RemoveOp, Summary,
+    Cause, CopyOp, Dest, Error, Event, Observer, Operation, Question, Refusal, RemoveOp, Summary,
 };
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use testkit::probe::Skip;
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::Tree;
+use testkit::tree::{Scratch, Tree};
 
 /// An [`Error`] in a form that tests can compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +77,8 @@ pub(crate) struct Told {
 impl Told {
     pub(crate) fn new(summary: Summary, failures: Mutex<Vec<Error>>) -> Self {
         let failures = failures.into_inner().expect("no observer panicked");
-        assert_eq!(summary.is_complete(), summary.failures == 0);
+        let is_complete = summary.failures == 0 && !summary.cancelled;
+        assert_eq!(summary.is_complete(), is_complete);
         Self {
             counts: counts(summary),
             failures: failures.iter().map(Failure::of).collect(),
@@ -163,32 +165,6 @@ pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
     copy_with(CopyOp::new(), [source], &dest)
 }
 
-/// Copies a source. The run keeps `counts` up to date.
-pub(crate) fn copy_counted(source: &Path, dest: &Path, counts: &fuc_engine::Counts) -> Told {
-    let observer = Counted {
-        counts,
-        failures: Mutex::default(),
-    };
-    let summary = CopyOp::default().run(paths([source]), &exactly(dest), &observer);
-    Told::new(summary, observer.failures)
-}
-
-/// Collects failures, and lends counters to the run.
-struct Counted<'a> {
-    counts: &'a fuc_engine::Counts,
-    failures: Mutex<Vec<Error>>,
-}
-
-impl Observer for Counted<'_> {
-    fn failed(&self, error: Error) {
-        self.failures.failed(error);
-    }
-
-    fn counts(&self) -> Option<&fuc_engine::Counts> {
-        Some(self.counts)
-    }
-}
-
 /// Returns the attributes that a plain copy keeps. Hard links are not among them: they become separate files.
 pub(crate) fn plain() -> Attributes {
     Attributes::CONTENT - Attributes::LINKS
@@ -220,17 +196,30 @@ pub(crate) fn assert_unchanged(before: &Snapshot, path: impl AsRef<Path>, attrib
     assert!(difference.is_empty(), "it changed:\n{difference}");
 }
 
+/// Waits until `condition` is true.
+///
+/// # Panics
+/// If that takes two minutes, with `reason`.
+#[track_caller]
+pub(crate) fn until(reason: &str, condition: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(120);
+    while !condition() {
+        assert!(Instant::now() < end, "{reason}");
+        thread::yield_now();
+    }
+}
+
 /// Repeats `round`, which returns how many races took place in it, until at least `wanted` took place in at
 /// least as many rounds.
 ///
 /// # Panics
-/// If too few took place within two minutes.
+/// If too few took place within ten minutes. Other processes may keep two threads from running together for long.
 #[track_caller]
 pub(crate) fn until_raced(wanted: usize, mut round: impl FnMut() -> usize) {
     let begin = Instant::now();
     let (mut rounds, mut races) = (0, 0);
     while rounds < wanted || races < wanted {
-        let is_late = begin.elapsed() > Duration::from_secs(120);
+        let is_late = begin.elapsed() > Duration::from_secs(600);
         assert!(!is_late, "only {races} races in {rounds} rounds");
         races += round();
         rounds += 1;
@@ -253,6 +242,70 @@ pub(crate) fn can_exchange(dir: impl AsRef<Path>) -> Result<(), Skip> {
     exchanged.map_err(|errno| Skip(format!("two names cannot be exchanged here: {errno}")))
 }
 
+/// Returns a directory in memory, and the paths of a source and of a dest in it.
+pub(crate) fn places() -> (Scratch, PathBuf, PathBuf) {
+    let scratch = Scratch::in_memory();
+    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    (scratch, source, dest)
+}
+
+/// Calls a closure at each event. A failure is a panic.
+pub(crate) struct OnEvent<F>(pub(crate) F);
+
+impl<F: Fn(Event<'_>) + Sync> Observer for OnEvent<F> {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn wants_events(&self) -> bool {
+        true
+    }
+
+    fn on_event(&self, event: Event<'_>) {
+        (self.0)(event);
+    }
+}
+
+/// Agrees to all questions but those about the names in `declined`. A failure is a panic.
+#[derive(Default)]
+pub(crate) struct Person {
+    declined: Vec<&'static str>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Person {
+    pub(crate) fn declining(names: impl Into<Vec<&'static str>>) -> Self {
+        let declined = names.into();
+        Self {
+            declined,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the questions in order. Each is what may be done, a type, and a name.
+    pub(crate) fn asked(self) -> Vec<String> {
+        self.asked.into_inner().unwrap()
+    }
+}
+
+impl Observer for Person {
+    fn failed(&self, error: Error) {
+        panic!("{error}");
+    }
+
+    fn confirm(&self, question: Question<'_>) -> bool {
+        let (what, path) = match question {
+            Question::Remove(target) => (format!("remove {:?}", target.kind), target.path),
+            Question::Descend(target) => (format!("descend {:?}", target.kind), target.path),
+            Question::Overwrite { path, .. } => ("overwrite".to_owned(), path),
+            other => panic!("a new question: {other:?}"),
+        };
+        let name = path.file_name().unwrap().to_str().unwrap();
+        self.asked.lock().unwrap().push(format!("{what} {name}"));
+        !self.declined.contains(&name)
+    }
+}
+
 /// Collects failures, and calls a closure at each event, so that a race takes place at a known moment.
 pub(crate) struct Meddler<F> {
     meddle: F,
@@ -265,14 +318,14 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
         Self { meddle, failures }
     }
 
-    pub(crate) fn remove(self, options: RemoveOp<'static>, root: &Path) -> Told {
-        let summary = options.run(paths([root]), &self);
+    /// Returns the summary of a run with this observer, and its failures.
+    pub(crate) fn told(self, summary: Summary) -> Told {
         Told::new(summary, self.failures)
     }
 
-    pub(crate) fn remove_contents(self, options: RemoveOp<'static>, root: &Path) -> Told {
-        let summary = options.contents_only().run(paths([root]), &self);
-        Told::new(summary, self.failures)
+    pub(crate) fn remove(self, options: RemoveOp<'static>, root: &Path) -> Told {
+        let summary = options.run(paths([root]), &self);
+        self.told(summary)
     }
 
     pub(crate) fn copy(self, options: CopyOp<'static>, source: &Path, dest: &Path) -> Told {

@@ -1,147 +1,158 @@
 //! Deep and wide trees, and few descriptors. Trees are in memory, where building them is quick. The engine runs
 //! in a process of its own, which has the limit.
 
-use std::path::PathBuf;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fuc_engine::{CopyOp, Dest, Event, Preserve};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
 
 use crate::child::{self, Child};
-use crate::kit::{assert_nothing_in, assert_unchanged};
+use crate::kit::{Limited as _, OnEvent, assert_nothing_in, assert_unchanged, paths, places};
 
-const CHAIN: usize = 20_000;
-const COMB: usize = 5_000;
-const WIDE: usize = 20_000;
+/// Builds a tree whose size depends on a number.
+type Build = fn(&Path, usize);
 
-/// Builds a tree, copies it, and removes both, in processes that `limit` configures.
-#[track_caller]
-fn copies_and_removes(build: impl FnOnce(PathBuf), limit: impl Fn(Child) -> Child) {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    build(source.clone());
-    let wanted = Attributes::MODE | Attributes::SIZE;
-    let before = Snapshot::of(&source, wanted);
-    let copied = limit(child::copy(&source, &dest)).run();
-    copied.assert_complete(before.len(), 0);
-    assert_unchanged(&before, &dest, wanted);
-    let mut peaks = vec![copied.peak_kib];
-    for tree in [&dest, &source] {
-        let removed = limit(child::remove(tree)).run();
-        removed.assert_complete(before.len(), 0);
-        peaks.push(removed.peak_kib);
-    }
-    assert_nothing_in(&scratch);
-    println!("{} entries: peaks of {peaks:?} KiB", before.len());
-}
-
-#[test]
-fn a_chain_with_the_usual_descriptors() {
-    copies_and_removes(|dir| chain(dir, CHAIN), |child| child);
-}
-
-#[test]
-fn a_chain_with_64_descriptors() {
-    copies_and_removes(|dir| chain(dir, CHAIN), |child| child.nofile_limit(64));
-}
-
-#[test]
-fn a_chain_with_20_descriptors() {
+/// Trees, and the limits of the processes that copy and remove them: descriptors, and threads.
+const ROWS: &[(&str, Build, u64, usize)] = &[
+    ("a chain", chain_of, 1024, 4),
+    ("a chain", chain_of, 64, 4),
     // Few descriptors are the hardest case, so this chain is the longest.
-    copies_and_removes(|dir| chain(dir, 5 * CHAIN), |child| child.nofile_limit(20));
-}
-
-#[test]
-fn a_comb_with_20_descriptors() {
-    copies_and_removes(|dir| comb(dir, COMB, 2), |child| child.nofile_limit(20));
-}
-
-#[test]
-fn a_comb_with_64_descriptors_and_one_thread() {
-    copies_and_removes(
-        |dir| comb(dir, COMB, 2),
-        |child| child.nofile_limit(64).threads(1),
-    );
-}
-
-#[test]
-fn a_comb_with_64_descriptors_and_two_threads() {
-    copies_and_removes(
-        |dir| comb(dir, COMB, 2),
-        |child| child.nofile_limit(64).threads(2),
-    );
-}
-
-#[test]
-fn a_comb_with_64_descriptors_and_eight_threads() {
-    copies_and_removes(
-        |dir| comb(dir, COMB, 2),
-        |child| child.nofile_limit(64).threads(8),
-    );
-}
-
-#[test]
-fn a_comb_with_20_descriptors_and_eight_threads() {
-    copies_and_removes(
-        |dir| comb(dir, COMB, 2),
-        |child| child.nofile_limit(20).threads(8),
-    );
-}
-
-#[test]
-fn many_combs_with_64_descriptors_and_four_threads() {
+    ("a longer chain", |at, size| chain(at, 5 * size), 20, 4),
+    ("a comb", comb_of, 20, 1),
+    ("a comb", comb_of, 64, 1),
+    ("a comb", comb_of, 64, 2),
+    ("a comb", comb_of, 64, 8),
+    ("a comb", comb_of, 20, 8),
     // One worker descends and evicts a directory to which another worker is about to return.
-    let build = |dir: PathBuf| {
-        for number in 0..40 {
-            comb(dir.join(number.to_string()), 60, 1);
+    ("many combs", combs, 64, 4),
+    ("many combs", combs, 64, 4),
+    ("many combs", combs, 64, 4),
+    ("a wide directory", |at, size| wide(at, size), 20, 4),
+    (
+        "many directories in one",
+        |at, size| wide_dirs(at, size),
+        20,
+        4,
+    ),
+    (
+        "many directories in one",
+        |at, size| wide_dirs(at, size),
+        256,
+        8,
+    ),
+    // More listings would pause than there are descriptors to keep their positions.
+    ("wide directories in each other", nested, 20, 4),
+];
+
+fn chain_of(at: &Path, size: usize) {
+    chain(at, size);
+}
+
+fn comb_of(at: &Path, size: usize) {
+    comb(at, size / 4, 2);
+}
+
+fn combs(at: &Path, size: usize) {
+    for number in 0..size / 500 {
+        comb(at.join(number.to_string()), 60, 1);
+    }
+}
+
+fn nested(at: &Path, size: usize) {
+    let mut at = at.to_owned();
+    for _ in 0..size / 650 {
+        wide_dirs(&at, 1_000);
+        at.push("d999");
+    }
+}
+
+/// Builds each tree, copies it, and removes both, in processes with its limits.
+fn copies_and_removes(size: usize) {
+    for (name, build, descriptors, threads) in ROWS {
+        let row = format!("{name}, {descriptors} descriptors, {threads} threads");
+        let (scratch, source, dest) = places();
+        build(&source, size);
+        let limit = |child: Child| child.nofile_limit(*descriptors).threads(*threads).run();
+        let wanted = Attributes::MODE | Attributes::SIZE;
+        let before = Snapshot::of(&source, wanted);
+        let expected = (before.len() as u64, 0, 0);
+        let copied = limit(child::copy(&source, &dest));
+        assert_eq!(
+            (copied.counts, &copied.failures[..]),
+            (expected, &[][..]),
+            "{row}"
+        );
+        assert_unchanged(&before, &dest, wanted);
+        for tree in [&dest, &source] {
+            let removed = limit(child::remove(tree));
+            assert_eq!(
+                (removed.counts, &removed.failures[..]),
+                (expected, &[][..]),
+                "{row}"
+            );
         }
-    };
-    for _ in 0..3 {
-        copies_and_removes(build, |child| child.nofile_limit(64).threads(4));
+        assert_nothing_in(&scratch);
     }
 }
 
 #[test]
-fn a_wide_directory_with_20_descriptors() {
-    copies_and_removes(|dir| wide(dir, WIDE), |child| child.nofile_limit(20));
+fn trees_that_are_larger_than_the_limits_are_copied_and_removed() {
+    copies_and_removes(1_000);
 }
 
 #[test]
-fn many_sub_directories_with_20_descriptors() {
-    copies_and_removes(|dir| wide_dirs(dir, WIDE), |child| child.nofile_limit(20));
-}
-
-#[test]
-fn many_sub_directories_with_eight_threads() {
-    copies_and_removes(
-        |dir| wide_dirs(dir, WIDE),
-        |child| child.nofile_limit(256).threads(8),
-    );
-}
-
-#[test]
-fn wide_directories_in_wide_directories_with_20_descriptors() {
-    // More listings would pause than there are descriptors to keep their positions.
-    let build = |dir: PathBuf| {
-        let mut at = dir;
-        for _ in 0..12 {
-            wide_dirs(&at, 1_000);
-            at.push("d999");
-        }
-    };
-    copies_and_removes(build, |child| child.nofile_limit(20));
+#[ignore = "slow"]
+fn trees_that_are_much_larger_than_the_limits_are_copied_and_removed() {
+    copies_and_removes(8_000);
 }
 
 #[test]
 fn large_files_are_copied_with_twenty_descriptors() {
-    let scratch = Scratch::in_memory();
-    let source = Tree::at(scratch.path().join("s"));
+    let (_scratch, source, dest) = places();
+    let tree = Tree::at(&source);
     for number in 0..20 {
         // The file is mostly a hole: it has a large size, but little to copy.
-        source.sparse(number.to_string(), 5 << 20, &[(0, b"x")]);
+        tree.sparse(number.to_string(), 5 << 20, &[(0, b"x")]);
     }
-    let dest = scratch.path().join("d");
-    let copied = child::copy(source.path(), &dest).nofile_limit(20).run();
+    let copied = child::copy(&source, &dest).nofile_limit(20).run();
     assert_eq!(copied.failures, [""; 0]);
     assert_eq!(copied.counts.0, 21);
-    testkit::snapshot::assert_same_tree(source.path(), &dest, Attributes::CONTENT);
+    testkit::snapshot::assert_same_tree(source, dest, Attributes::CONTENT);
+}
+
+#[test]
+fn links_to_finished_directories_leave_none_of_them_open() {
+    const MANY: usize = 300;
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for number in 0..MANY {
+        let apart = format!("apart/{number}/name");
+        tree.file(&apart, "")
+            .hardlink(&apart, format!("together/{number}"));
+    }
+    // Test both orders of the directories.
+    for order in [["apart", "together"], ["together", "apart"]] {
+        let dest = scratch.path().join(format!("first-{}", order[0]));
+        fs::create_dir(&dest).unwrap();
+        let most = AtomicUsize::new(0);
+        let observer = OnEvent(|_: Event<'_>| {
+            let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
+            let targets = open.filter_map(|fd| fs::read_link(fd.path()).ok());
+            let at_dest = targets.filter(|target| target.starts_with(&dest));
+            most.fetch_max(at_dest.count(), Ordering::Relaxed);
+        });
+        let archive = CopyOp::new()
+            .threads(1)
+            .with(|copy| copy.preserve = Preserve::all());
+        let sources = order.map(|name| scratch.path().join(name));
+        let summary = archive.run(paths(sources), &Dest::Into(dest.clone()), &observer);
+        assert!(summary.is_complete());
+        assert_eq!(fs::metadata(dest.join("together/7")).unwrap().nlink(), 2);
+        let most = most.into_inner();
+        assert!(most < 20, "{most} open at once");
+    }
 }

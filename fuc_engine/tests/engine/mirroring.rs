@@ -2,17 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fuc_engine::{
-    Backup, Cancel, CopyOp, Deletion, Dereference, Error, Event, Observer, Refusal, Summary,
-};
+use fuc_engine::{Backup, Cancel, CopyOp, Deletion, Dereference, Event, Refusal, Summary};
 use testkit::or_skip;
 use testkit::probe::{FuseMount, Habits};
 use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{Failure, can_exchange, copy_with, exactly, exchange, threads};
+use crate::kit::{Failure, Meddler, Person, can_exchange, copy_with, exactly, exchange, threads};
 
 fn mirror() -> CopyOp<'static> {
     CopyOp::new().with(|copy| {
@@ -21,47 +18,23 @@ fn mirror() -> CopyOp<'static> {
     })
 }
 
-/// Calls `act` at the first event that `is_due` accepts.
-struct Once<D, A> {
-    is_due: D,
-    act: A,
-    is_done: AtomicBool,
-    failures: Mutex<Vec<Error>>,
-}
-
-impl<D: Fn(&Event<'_>) -> bool + Sync, A: Fn() + Sync> Observer for Once<D, A> {
-    fn failed(&self, error: Error) {
-        self.failures.failed(error);
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        if (self.is_due)(&event) && !self.is_done.swap(true, Ordering::Relaxed) {
-            (self.act)();
-        }
-    }
-}
-
 /// Makes `d` a mirror of `s`, and calls `act` at the first due event. Returns the summary and the failures.
 fn mirrored(
     dir: &Path,
-    copy: &CopyOp<'_>,
-    is_due: impl Fn(&Event<'_>) -> bool + Sync,
+    copy: CopyOp<'static>,
+    is_due: fn(&Event<'_>) -> bool,
     act: impl Fn() + Sync,
 ) -> (Summary, Vec<Failure>) {
-    let once = Once {
-        is_due,
-        act,
-        is_done: AtomicBool::new(false),
-        failures: Mutex::default(),
-    };
-    let summary = copy.run([dir.join("s")], &exactly(dir.join("d")), &once);
-    assert!(once.is_done.into_inner(), "nothing has happened");
-    let failures = once.failures.into_inner().unwrap();
-    (summary, failures.iter().map(Failure::of).collect())
+    let is_done = AtomicBool::new(false);
+    let meddler = Meddler::new(|event| {
+        if is_due(&event) && !is_done.swap(true, Ordering::Relaxed) {
+            act();
+        }
+    });
+    let summary = copy.run([dir.join("s")], &exactly(dir.join("d")), &meddler);
+    let told = meddler.told(summary);
+    assert!(is_done.into_inner(), "nothing has happened");
+    (summary, told.failures)
 }
 
 fn is_copied(event: &Event<'_>) -> bool {
@@ -82,7 +55,7 @@ fn a_cancelled_copy_deletes_nothing_more() {
         .file("d/old", "");
     let cancel = Cancel::new();
     let copy = mirror().cancelled_by(cancel.clone());
-    let (summary, failures) = mirrored(scratch.path(), &copy, is_copied, || cancel.cancel());
+    let (summary, failures) = mirrored(scratch.path(), copy, is_copied, || cancel.cancel());
     assert!(summary.cancelled && failures.is_empty(), "{failures:?}");
     assert_eq!(summary.deleted, 1);
     assert!(scratch.path().join("d/sub/old").exists());
@@ -95,7 +68,7 @@ fn a_run_that_is_cancelled_among_deletions_stops() {
     wide(scratch.path().join("d/old"), 500);
     let cancel = Cancel::new();
     let copy = mirror().cancelled_by(cancel.clone());
-    let (summary, failures) = mirrored(scratch.path(), &copy, is_removed, || cancel.cancel());
+    let (summary, failures) = mirrored(scratch.path(), copy, is_removed, || cancel.cancel());
     assert!(summary.cancelled && failures.is_empty(), "{failures:?}");
     let left = fs::read_dir(scratch.path().join("d/old")).unwrap().count();
     assert_eq!(left as u64 + summary.deleted, 500);
@@ -111,7 +84,7 @@ fn a_removed_source_directory_deletes_nothing() {
         .file("d/sub/old", "")
         .file("d/sub/older", "");
     let remove = || fs::remove_dir_all(scratch.path().join("s/sub")).unwrap();
-    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_copied, remove);
+    let (summary, failures) = mirrored(scratch.path(), mirror(), is_copied, remove);
     assert!(summary.failures > 0 && summary.deleted == 0, "{failures:?}");
     for name in ["old", "older"] {
         assert!(scratch.path().join("d/sub").join(name).exists(), "{name}");
@@ -130,7 +103,7 @@ fn a_dest_that_becomes_a_link_leads_nowhere() {
         .file("outside/old/deep/precious", "")
         .symlink("link", "outside");
     let swap = || exchange(at("d/sub"), at("link")).unwrap();
-    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_removed, swap);
+    let (summary, failures) = mirrored(scratch.path(), mirror(), is_removed, swap);
     assert!(at("outside/precious").exists() && at("outside/old/deep/precious").exists());
     // The directory that was entered is now at the other name.
     assert!(
@@ -151,7 +124,7 @@ fn the_names_in_a_mirror_are_not_followed_while_they_are_deleted() {
         .file("outside/x", "precious")
         .symlink("link", "outside");
     let swap = || exchange(at("d/old/sub"), at("link")).unwrap();
-    mirrored(scratch.path(), &mirror(), is_removed, swap);
+    mirrored(scratch.path(), mirror(), is_removed, swap);
     assert_eq!(fs::read(at("outside/x")).unwrap(), b"precious");
 }
 
@@ -169,7 +142,7 @@ fn an_entry_that_another_process_removes_is_no_failure() {
             .iter()
             .for_each(|name| drop(fs::remove_file(at("d").join(name))));
     };
-    let (summary, failures) = mirrored(scratch.path(), &mirror(), is_removed, remove);
+    let (summary, failures) = mirrored(scratch.path(), mirror(), is_removed, remove);
     assert!(failures.is_empty() && summary.deleted == 1, "{failures:?}");
 }
 
@@ -183,13 +156,16 @@ fn a_mirror_on_a_filesystem_that_skips_entries_has_no_more_names_than_its_source
     Tree::at(source.path()).file("a", "");
     let dest = mount.stored().join("d");
     fs::create_dir(&dest).unwrap();
-    for number in 0..20_000 {
+    for number in 0..3_000 {
         fs::write(dest.join(format!("old-{number}")), "").unwrap();
     }
-    let failures = Mutex::new(Vec::new());
     let operands = [source.path().to_path_buf()];
-    let summary = mirror().run(operands, &exactly(mount.path().join("d")), &failures);
-    assert_eq!((summary.deleted, summary.failures), (20_000, 0));
+    let summary = mirror().run(
+        operands,
+        &exactly(mount.path().join("d")),
+        &Person::default(),
+    );
+    assert_eq!(summary.deleted, 3_000);
     assert_eq!(fs::read_dir(&dest).unwrap().count(), 1);
 }
 

@@ -3,21 +3,23 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::Write;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock};
-use std::thread::{self, ThreadId};
-use std::time::{Duration, Instant};
+use std::sync::{Condvar, Mutex, OnceLock, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use fuc_engine::{
-    Cancel, CopyOp, Counts, Dest, Error, Event, Observer, RemoveOp, Replace, Throttle,
+    Cancel, CopyOp, Counts, Error, Event, Observer, RemoveOp, Replace, Summary, Throttle,
 };
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree};
+use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{Limited, counts, paths, threads};
+use crate::kit::{Limited, OnEvent, counts, exactly, paths, places, until};
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// An event, and its paths.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
     Removed(PathBuf),
     RemovedDirectory(PathBuf),
@@ -25,21 +27,10 @@ enum Seen {
     RemovedDest(PathBuf),
 }
 
-#[derive(Default)]
-struct Diary {
-    events: Mutex<Vec<Seen>>,
-}
-
-impl Observer for Diary {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
+/// Returns the events of a run.
+fn events_of(run: impl FnOnce(&dyn Observer) -> Summary) -> (Summary, Vec<Seen>) {
+    let events = Mutex::new(Vec::new());
+    let summary = run(&OnEvent(|event: Event<'_>| {
         let event = match event {
             Event::Removed(path) => Seen::Removed(path.into()),
             Event::RemovedDirectory(path) => Seen::RemovedDirectory(path.into()),
@@ -47,8 +38,9 @@ impl Observer for Diary {
             Event::RemovedDest(path) => Seen::RemovedDest(path.into()),
             other => panic!("what is {other:?}?"),
         };
-        self.events.lock().unwrap().push(event);
-    }
+        events.lock().unwrap().push(event);
+    }));
+    (summary, events.into_inner().unwrap())
 }
 
 /// Makes a hundred directories of five files each, three levels deep. Returns the paths of files and directories.
@@ -73,69 +65,6 @@ fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     (files, dirs.into_iter().collect())
 }
 
-fn events_of_a_removal_are_complete(number: usize) {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    let (files, dirs) = tree(&root);
-    let diary = Diary::default();
-    let options = RemoveOp::new().with(|options| options.threads = threads(number));
-    let summary = options.run(paths([&root]), &diary);
-    assert_eq!(counts(summary), ((files.len() + dirs.len()) as u64, 0, 0));
-    let told = diary.events.into_inner().unwrap();
-    let mut gone = HashSet::new();
-    for event in &told {
-        if let Seen::RemovedDirectory(dir) = event {
-            let inside = |path: &&PathBuf| path.parent() == Some(dir) && !gone.contains(*path);
-            let early: Vec<_> = files.iter().chain(&dirs).filter(inside).collect();
-            assert!(early.is_empty(), "{dir:?} went before {early:?}");
-        }
-        let (Seen::Removed(path) | Seen::RemovedDirectory(path)) = event else {
-            panic!("{event:?} in a removal");
-        };
-        assert!(gone.insert(path.clone()), "{path:?} was removed twice");
-    }
-    let mut expected: Vec<_> = files.into_iter().map(Seen::Removed).collect();
-    expected.extend(dirs.into_iter().map(Seen::RemovedDirectory));
-    assert_same_events(told, expected);
-}
-
-fn events_of_a_copy_are_complete(number: usize) {
-    let scratch = Scratch::in_memory();
-    let [root, copy] = ["s", "d"].map(|name| scratch.path().join(name));
-    let (files, dirs) = tree(&root);
-    let diary = Diary::default();
-    let options = CopyOp::new().with(|options| options.threads = threads(number));
-    let dest = Dest::Exactly(copy.clone());
-    let summary = options.run(paths([&root]), &dest, &diary);
-    assert_eq!(
-        counts(summary),
-        ((files.len() + dirs.len()) as u64, files.len() as u64 - 2, 0)
-    );
-    let told = diary.events.into_inner().unwrap();
-    let mut made = HashSet::new();
-    for event in &told {
-        let Seen::Copied(source, _) = event else {
-            panic!("{event:?} in a copy");
-        };
-        let parent = source.parent().unwrap();
-        assert!(
-            *source == root || made.contains(parent),
-            "{source:?} before its directory"
-        );
-        assert!(made.insert(source.clone()), "{source:?} was copied twice");
-    }
-    let expected = files.into_iter().chain(dirs).map(|path| {
-        let below = path.strip_prefix(&root).unwrap();
-        // `join` with an empty path would add a slash.
-        let dest = match below.as_os_str().is_empty() {
-            true => copy.clone(),
-            false => copy.join(below),
-        };
-        Seen::Copied(path, dest)
-    });
-    assert_same_events(told, expected.collect());
-}
-
 #[track_caller]
 fn assert_same_events(mut told: Vec<Seen>, mut expected: Vec<Seen>) {
     told.sort();
@@ -145,192 +74,169 @@ fn assert_same_events(mut told: Vec<Seen>, mut expected: Vec<Seen>) {
 
 #[test]
 fn each_removed_path_is_reported_once_and_a_directory_after_its_content() {
-    events_of_a_removal_are_complete(1);
-}
-
-#[test]
-fn each_removed_path_is_reported_once_by_several_threads() {
-    events_of_a_removal_are_complete(8);
+    for number in [1, 4] {
+        let (_scratch, root, _) = places();
+        let (files, dirs) = tree(&root);
+        let removal = RemoveOp::new().threads(number);
+        let (summary, told) = events_of(|observer| removal.run(paths([&root]), observer));
+        assert_eq!(counts(summary), ((files.len() + dirs.len()) as u64, 0, 0));
+        let mut gone = HashSet::new();
+        for event in &told {
+            if let Seen::RemovedDirectory(dir) = event {
+                let inside = |path: &&PathBuf| path.parent() == Some(dir) && !gone.contains(*path);
+                let early: Vec<_> = files.iter().chain(&dirs).filter(inside).collect();
+                assert!(early.is_empty(), "{dir:?} went before {early:?}");
+            }
+            let (Seen::Removed(path) | Seen::RemovedDirectory(path)) = event else {
+                panic!("{event:?} in a removal");
+            };
+            gone.insert(path.clone());
+        }
+        let mut expected: Vec<_> = files.into_iter().map(Seen::Removed).collect();
+        expected.extend(dirs.into_iter().map(Seen::RemovedDirectory));
+        assert_same_events(told, expected);
+    }
 }
 
 #[test]
 fn each_copied_path_is_reported_once_and_a_directory_before_its_content() {
-    events_of_a_copy_are_complete(1);
-}
-
-#[test]
-fn each_copied_path_is_reported_once_by_several_threads() {
-    events_of_a_copy_are_complete(8);
+    for number in [1, 4] {
+        let (_scratch, root, copy) = places();
+        let (files, dirs) = tree(&root);
+        let op = CopyOp::new().threads(number);
+        let (summary, told) =
+            events_of(|observer| op.run(paths([&root]), &exactly(&copy), observer));
+        let entries = (files.len() + dirs.len()) as u64;
+        assert_eq!(counts(summary), (entries, files.len() as u64 - 2, 0));
+        let mut made = HashSet::new();
+        for event in &told {
+            let Seen::Copied(source, _) = event else {
+                panic!("{event:?} in a copy");
+            };
+            let is_in_time = *source == root || made.contains(source.parent().unwrap());
+            assert!(is_in_time, "{source:?} before its directory");
+            made.insert(source.clone());
+        }
+        let expected = files.into_iter().chain(dirs).map(|path| {
+            let below = path.strip_prefix(&root).unwrap();
+            // `join` with an empty path would add a slash.
+            let dest = match below.as_os_str().is_empty() {
+                true => copy.clone(),
+                false => copy.join(below),
+            };
+            Seen::Copied(path, dest)
+        });
+        assert_same_events(told, expected.collect());
+    }
 }
 
 /// Otherwise a large file would be the last one to run, and only one worker would have work.
 #[test]
 fn a_large_file_is_copied_when_it_is_found() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     let tree = Tree::at(&source);
-    for i in 0..2_000 {
+    for i in 0..1_000 {
         tree.file(format!("a-longer-name-of-a-small-file-{i}"), "x");
         if i % 500 == 250 {
             tree.file(format!("large-{i}"), vec![1; 4 << 20]);
         }
     }
-    let diary = Diary::default();
-    let copy = CopyOp::new().with(|options| options.threads = threads(1));
-    let summary = copy.run(paths([&source]), &Dest::Exactly(dest), &diary);
-    assert_eq!(summary.entries, 2_005);
-    let events = diary.events.into_inner().unwrap();
-    let copied = events.into_iter().map(|event| match event {
-        Seen::Copied(source, _) => source,
-        other => panic!("{other:?}"),
-    });
-    let listed = std::fs::read_dir(&source).unwrap();
-    let mut expected = vec![source];
-    expected.extend(listed.map(|entry| entry.unwrap().path()));
-    assert!(copied.eq(expected), "not in the order of the listing");
+    let copy = CopyOp::new().threads(1);
+    let (_, events) = events_of(|observer| copy.run(paths([&source]), &exactly(&dest), observer));
+    let listed = std::fs::read_dir(&source)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name());
+    let mut expected = vec![Seen::Copied(source.clone(), dest.clone())];
+    expected.extend(listed.map(|name| Seen::Copied(source.join(&name), dest.join(name))));
+    assert!(events == expected, "not in the order of the listing");
 }
 
-/// Stops the thread that began the copy, once another thread helps it, and counts what the other copies in
-/// the meantime.
-struct Stopper {
-    first: ThreadId,
-    /// Number of entries that each thread has copied.
-    copied: (Mutex<HashMap<ThreadId, usize>>, Condvar),
-    /// The number of entries that the others have copied while the first thread waited.
-    meanwhile: OnceLock<usize>,
-}
-
-impl Stopper {
+/// Stops the thread that began a copy, once another thread helps it. Returns `true` if the other one copied many entries
+/// in the meantime.
+fn others_go_on(attempt: usize) -> bool {
     /// More entries than two buffers hold.
     const MANY: usize = 4_000;
-}
-
-impl Observer for Stopper {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, _: Event<'_>) {
-        let (copied, changed) = &self.copied;
+    let (_scratch, source, dest) = places();
+    wide(&source, 10_000);
+    let first = thread::current().id();
+    // The number of entries that each thread has copied, and a notice of each change.
+    let (copied, changed) = (Mutex::new(HashMap::new()), Condvar::new());
+    let meanwhile = OnceLock::new();
+    let stopper = OnEvent(|_: Event<'_>| {
         let mut copied = copied.lock().unwrap();
         let this = thread::current().id();
         *copied.entry(this).or_default() += 1;
         changed.notify_all();
-        if this == self.first && copied.len() > 1 && self.meanwhile.get().is_none() {
+        if this == first && copied.len() > 1 && meanwhile.get().is_none() {
             let total = |copied: &HashMap<_, usize>| copied.values().sum::<usize>();
             let before = total(&copied);
-            let limit = Duration::from_secs(1);
+            let limit = Duration::from_secs(1 << attempt);
             let (copied, _) = changed
-                .wait_timeout_while(copied, limit, |copied| total(copied) - before < Self::MANY)
+                .wait_timeout_while(copied, limit, |copied| total(copied) - before < MANY)
                 .unwrap();
-            let _ = self.meanwhile.set(total(&copied) - before);
+            let _ = meanwhile.set(total(&copied) - before);
         }
-    }
+    });
+    let copy = CopyOp::new().threads(2);
+    let summary = copy.run(paths([source]), &exactly(dest), &stopper);
+    assert_eq!(summary.entries, 10_001);
+    meanwhile.into_inner() >= Some(MANY)
 }
 
 #[test]
 fn a_slow_entry_does_not_hold_up_a_wide_directory() {
-    let scratch = Scratch::in_memory();
     // The governor may stop the other thread, too, but not each time.
-    let most = (0..10).map(|attempt| {
-        let at = |side| scratch.path().join(format!("{side}{attempt}"));
-        let wide = Tree::at(at("s"));
-        for i in 0..10_000 {
-            File::create(wide.path().join(i.to_string())).unwrap();
-        }
-        let stopper = Stopper {
-            first: thread::current().id(),
-            copied: Default::default(),
-            meanwhile: OnceLock::new(),
-        };
-        let copy = CopyOp::new().with(|options| options.threads = threads(2));
-        let dest = Dest::Exactly(at("d"));
-        assert_eq!(
-            copy.run(paths([wide.path()]), &dest, &stopper).entries,
-            10_001
-        );
-        stopper.meanwhile.into_inner()
-    });
-    let mut enough = most.filter(|&most| most >= Some(Stopper::MANY));
-    assert!(enough.next().is_some(), "the rest waited for the entry");
+    assert!((0..6).any(others_go_on), "the rest waited for the entry");
 }
 
-/// Makes each removal slow, and holds up the fourth one of the first thread until most files are removed.
-struct SlowRemovals {
-    first: ThreadId,
-    /// Number of files removed by the first thread, and by all threads.
-    removed: (Mutex<(usize, usize)>, Condvar),
-    /// Number of files that were removed when the first thread began to wait, and when it went on.
-    waited: OnceLock<(usize, usize)>,
-}
-
-impl SlowRemovals {
+/// Makes each removal slow, and holds up the fourth one of the first thread until most files are removed. Returns `true` if
+/// the other thread removed them.
+fn others_are_removed(attempt: usize) -> bool {
     const FILES: usize = 64;
     /// The first thread shares half of its files with the other one, and then half of the rest before its next
     /// files. So it keeps at most a quarter.
-    const ENOUGH: usize = Self::FILES - Self::FILES / 4;
-}
-
-impl Observer for SlowRemovals {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
+    const ENOUGH: usize = FILES - FILES / 4;
+    let (_scratch, dir, _) = places();
+    wide(&dir, FILES);
+    let first = thread::current().id();
+    // The number of files that the first thread has removed, and all threads.
+    let (removed, changed) = (Mutex::new((0, 0)), Condvar::new());
+    let waited = OnceLock::new();
+    let slow = OnEvent(|event: Event<'_>| {
         let Event::Removed(_) = event else {
             return;
         };
         thread::sleep(Duration::from_millis(2));
-        let (removed, changed) = &self.removed;
         let mut removed = removed.lock().unwrap();
         removed.1 += 1;
         changed.notify_all();
-        if thread::current().id() != self.first {
+        if thread::current().id() != first {
             return;
         }
         removed.0 += 1;
         if removed.0 == 4 {
-            let limit = Duration::from_secs(1);
+            let limit = Duration::from_secs(1 << attempt);
             let before = removed.1;
             let (removed, _) = changed
-                .wait_timeout_while(removed, limit, |removed| removed.1 < Self::ENOUGH)
+                .wait_timeout_while(removed, limit, |removed| removed.1 < ENOUGH)
                 .unwrap();
-            let _ = self.waited.set((before, removed.1));
+            let _ = waited.set((before, removed.1));
         }
-    }
+    });
+    let summary = RemoveOp::new().threads(2).run(paths([&dir]), &slow);
+    assert_eq!(summary.entries, FILES as u64 + 1);
+    assert!(!dir.exists());
+    let waited = waited.into_inner();
+    waited.is_some_and(|(before, after)| before < ENOUGH && after >= ENOUGH)
 }
 
 #[test]
 fn a_slow_removal_does_not_hold_up_the_files_beside_it() {
     // The governor may stop the other thread, or start it late, but not each time.
-    let is_shared = |_| {
-        let scratch = Scratch::in_memory();
-        let dir = Tree::at(scratch.path().join("d"));
-        for number in 0..SlowRemovals::FILES {
-            dir.file(number.to_string(), "");
-        }
-        let slow = SlowRemovals {
-            first: thread::current().id(),
-            removed: Default::default(),
-            waited: OnceLock::new(),
-        };
-        let removal = RemoveOp::new().with(|options| options.threads = threads(2));
-        let summary = removal.run(paths([dir.path()]), &slow);
-        assert_eq!(summary.entries, SlowRemovals::FILES as u64 + 1);
-        assert!(!dir.path().exists());
-        slow.waited.into_inner().is_some_and(|(before, after)| {
-            before < SlowRemovals::ENOUGH && after >= SlowRemovals::ENOUGH
-        })
-    };
-    assert!((0..10).any(is_shared), "the files waited for the removal");
+    assert!(
+        (0..6).any(others_are_removed),
+        "the files waited for the removal"
+    );
 }
 
 #[test]
@@ -339,13 +245,11 @@ fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let tree = Tree::at(&scratch);
     tree.symlink("s/link", "new").symlink("d/link", "old");
     let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
-    let diary = Diary::default();
-    let dest = Dest::Exactly(copy.clone());
-    let summary = CopyOp::new().run(paths([&source]), &dest, &diary);
-    assert_eq!(counts(summary), (1, 0, 0));
-    let told = diary.events.into_inner().unwrap();
-    let copied = Seen::Copied(source, copy.clone());
-    assert_eq!(told, [Seen::RemovedDest(copy), copied]);
+    let run =
+        |observer: &dyn Observer| CopyOp::new().run(paths([&source]), &exactly(&copy), observer);
+    let (_, told) = events_of(run);
+    let copied = Seen::Copied(source.clone(), copy.clone());
+    assert_eq!(told, [Seen::RemovedDest(copy.clone()), copied]);
 }
 
 #[test]
@@ -354,12 +258,9 @@ fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     Tree::at(&scratch).file("d/f", "").file("g", "");
     let dir = format!("{}//d", scratch.path().display());
     let file = format!("{}/./g", scratch.path().display());
-    let diary = Diary::default();
     let operands = [format!("{dir}//"), file.clone()];
-    let summary = RemoveOp::new().run(paths(operands), &diary);
-    assert_eq!(counts(summary), (3, 0, 0));
+    let (_, told) = events_of(|observer| RemoveOp::new().run(paths(&operands), observer));
     // Compare as text, because paths that differ only in slashes are equal.
-    let told = diary.events.into_inner().unwrap();
     let mut texts: Vec<_> = told.iter().map(|event| format!("{event:?}")).collect();
     texts.sort();
     let mut expected = [
@@ -383,53 +284,31 @@ fn an_observer_that_wants_no_events_gets_none() {
         }
     }
     let scratch = Scratch::new();
-    let root = scratch.path().join("t");
-    let (files, dirs) = tree(&root);
-    let summary = RemoveOp::new().run(paths([&root]), &Silent);
-    assert_eq!(summary.entries, (files.len() + dirs.len()) as u64);
-}
-
-/// Panics in the middle of the work, on any thread.
-struct Panicking;
-
-impl Observer for Panicking {
-    fn failed(&self, error: Error) {
-        panic!("{error}");
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        if let Event::Removed(path) = event
-            && path.ends_with("300/7")
-        {
-            panic!("as it should");
-        }
-    }
+    Tree::at(scratch.path()).file("d/f", "");
+    let summary = RemoveOp::new().run(paths([scratch.path().join("d")]), &Silent);
+    assert_eq!(summary.entries, 2);
 }
 
 #[test]
 fn a_panic_of_an_observer_reaches_the_caller() {
     let scratch = Scratch::in_memory();
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(1);
-    while std::time::Instant::now() < end {
+    for _ in 0..3 {
         let tree = Tree::at(scratch.path().join("t"));
-        for dir in 0..600 {
-            testkit::tree::wide(tree.path().join(format!("{}/{dir}", dir % 20)), 10);
+        for dir in 0..200 {
+            wide(tree.path().join(format!("{}/{dir}", dir % 20)), 10);
         }
-        tree.file("0/300/7", "");
-        let (root, (send, caught)) = (tree.path().to_owned(), std::sync::mpsc::channel());
+        tree.file("0/100/7", "");
+        let (root, (send, caught)) = (tree.path().to_owned(), mpsc::channel());
         // Do not use a scoped thread, so that this test ends even if the run hangs.
-        std::thread::spawn(move || {
-            let removing = || {
-                let options = RemoveOp::new().with(|options| options.threads = threads(8));
-                options.run(paths([root]), &Panicking)
-            };
-            let _ = send.send(std::panic::catch_unwind(removing).is_err());
+        thread::spawn(move || {
+            let panicking = OnEvent(|event: Event<'_>| match event {
+                Event::Removed(path) if path.ends_with("100/7") => panic!("as it should"),
+                _ => {}
+            });
+            let removing = || RemoveOp::new().threads(8).run(paths([root]), &panicking);
+            let _ = send.send(std::panic::catch_unwind(AssertUnwindSafe(removing)).is_err());
         });
-        let caught = caught.recv_timeout(std::time::Duration::from_secs(10));
+        let caught = caught.recv_timeout(Duration::from_secs(60));
         assert_eq!(caught, Ok(true), "the run hangs, or ends as if nothing was");
         testkit::tree::remove_for_sure(tree.path()).unwrap();
     }
@@ -462,15 +341,14 @@ impl Observer for Onlooker {
 
 #[test]
 fn counts_grow_within_a_wide_directory() {
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    let wide = Tree::at(at("s"));
+    let (_scratch, source, dest) = places();
+    let wide = Tree::at(&source);
     for name in 0..100 {
         wide.file(name.to_string(), "x");
     }
     let onlooker = Onlooker::default();
-    let copy = CopyOp::new().with(|options| options.threads = threads(1));
-    let summary = copy.run(paths([at("s")]), &Dest::Exactly(at("d")), &onlooker);
+    let copy = CopyOp::new().threads(1);
+    let summary = copy.run(paths([source]), &exactly(dest), &onlooker);
     assert_eq!((summary.entries, summary.bytes), (101, 100));
     assert_eq!(
         (onlooker.counts.entries(), onlooker.counts.bytes()),
@@ -493,18 +371,16 @@ fn counts_grow_within_a_large_file() {
     Tree::at(scratch.path()).fifo("fifo");
     let onlooker = Onlooker::default();
     let options = CopyOp::new().with(|options| options.recursive = false);
-    let summary = std::thread::scope(|scope| {
+    let summary = thread::scope(|scope| {
         let copying = scope.spawn(|| {
-            let dest = Dest::Exactly(at("copy"));
+            let dest = exactly(at("copy"));
             options.run(paths([at("fifo")]), &dest, &onlooker)
         });
         let mut writer = File::options().write(true).open(at("fifo")).unwrap();
         writer.write_all(&vec![1; 9 * MIB]).unwrap();
-        let end = Instant::now() + Duration::from_secs(20);
-        while onlooker.counts.bytes() < 8 * MIB as u64 {
-            assert!(Instant::now() < end, "nothing is counted");
-            std::thread::yield_now();
-        }
+        until("nothing is counted", || {
+            onlooker.counts.bytes() >= 8 * MIB as u64
+        });
         drop(writer);
         copying.join().unwrap()
     });
@@ -526,7 +402,7 @@ fn sources_that_are_skipped_are_work_but_no_entries() {
     });
     let ahead = Counts::default();
     assert!(copy.count(paths([at("s")]), &ahead));
-    let _summary = copy.run(paths([at("s")]), &Dest::Exactly(at("d")), &onlooker);
+    let _summary = copy.run(paths([at("s")]), &exactly(at("d")), &onlooker);
     assert_eq!(onlooker.counts.entries(), 2);
     // Three entries, and four times 16 KiB.
     assert_eq!((onlooker.counts.work(), ahead.work()), (7, 7));
@@ -541,7 +417,7 @@ fn a_directory_is_offered_after_it_was_asked_for() {
     }
     let onlooker = Onlooker::default();
     assert_eq!(onlooker.counts.directory(), None);
-    let remove = RemoveOp::new().with(|options| options.threads = threads(1));
+    let remove = RemoveOp::new().threads(1);
     let _summary = remove.run(paths([root.join("a")]), &onlooker);
     let _summary = remove.run(paths([root.join("b")]), &onlooker);
     // The request was answered once, and a new one has had no answer yet.
@@ -588,26 +464,19 @@ impl Observer for Turnstile {
 
 #[test]
 fn a_run_waits_for_each_entry_that_it_finds() {
-    for workers in [1, 2, 8] {
-        let scratch = Scratch::new();
-        let [source, dest] = ["source", "dest"].map(|name| scratch.path().join(name));
+    for workers in [1, 4] {
+        let (_scratch, source, dest) = places();
         let (files, dirs) = tree(&source);
         let found = (files.len() + dirs.len() - 1) as u64;
         let copying = Turnstile::new(u64::MAX);
-        let exactly = Dest::Exactly(dest.clone());
-        let copied = CopyOp::new().threads(workers).throttled_by(&copying).run(
-            paths([&source]),
-            &exactly,
-            &copying,
-        );
+        let copy = CopyOp::new().threads(workers).throttled_by(&copying);
+        let copied = copy.run(paths([&source]), &exactly(&dest), &copying);
         assert_eq!(copied.entries, found + 1);
         assert_eq!(copying.entries.into_inner(), found);
         assert_eq!(copying.bytes.into_inner(), copied.bytes);
         let removing = Turnstile::new(u64::MAX);
-        let removed = RemoveOp::new()
-            .threads(workers)
-            .throttled_by(&removing)
-            .run(paths([&dest]), &removing);
+        let removal = RemoveOp::new().threads(workers).throttled_by(&removing);
+        let removed = removal.run(paths([&dest]), &removing);
         assert_eq!(removed.entries, found + 1);
         assert_eq!(removing.entries.into_inner(), found);
     }
@@ -615,8 +484,8 @@ fn a_run_waits_for_each_entry_that_it_finds() {
 
 #[test]
 fn a_run_that_waits_can_be_cancelled() {
-    let scratch = Scratch::new();
-    testkit::tree::wide(scratch.path().join("t"), 2_000);
+    let scratch = Scratch::in_memory();
+    wide(scratch.path().join("t"), 1_500);
     let turnstile = Turnstile::new(100);
     let removal = RemoveOp::new()
         .threads(1)

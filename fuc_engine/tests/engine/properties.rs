@@ -1,6 +1,6 @@
 //! Random trees: a copy is equal, a removal leaves nothing, and both count correctly.
 //!
-//! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine properties` tries more of them.
+//! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine random` tries more of them.
 
 use fuc_engine::{CopyOp, RemoveOp};
 use std::collections::BTreeMap;
@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use testkit::snapshot::{Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree};
+use testkit::tree::Tree;
 
-use crate::kit::{Told, assert_nothing_in, copy_with, plain, remove_with, threads, unwritable};
+use crate::kit::{
+    Limited as _, Told, assert_nothing_in, copy_with, exactly, places, plain, remove_with,
+    unwritable,
+};
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -106,22 +109,26 @@ pub(crate) fn tree() -> impl Strategy<Value = RandomTree> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").map_or(60, |cases| cases.parse().unwrap_or(60)),
+/// Returns how many cases to try.
+pub(crate) fn config() -> ProptestConfig {
+    let cases = std::env::var("PROPTEST_CASES");
+    ProptestConfig {
+        cases: cases.map_or(20, |cases| cases.parse().expect("a number")),
         failure_persistence: None,
         ..ProptestConfig::default()
-    })]
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
 
     #[test]
-    fn a_copy_is_equal_and_a_removal_leaves_nothing(tree in tree(), number in 1..5usize) {
-        let scratch = Scratch::in_memory();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    fn a_copy_of_a_random_tree_is_equal_and_a_removal_leaves_nothing(tree in tree(), number in 1..5usize) {
+        let (scratch, source, dest) = places();
         tree.build(&source);
         let entries = Snapshot::of(&source, plain()).len();
 
-        let options = CopyOp::new().with(|options| options.threads = threads(number));
-        let told = copy_with(options, [&source], &fuc_engine::Dest::Exactly(dest.clone()));
+        let told = copy_with(CopyOp::new().threads(number), [&source], &exactly(&dest));
         assert_eq!(told.failures, []);
         assert_eq!(told.counts.0, entries as u64);
         if !tree.has_holes() {
@@ -130,8 +137,8 @@ proptest! {
         assert_same_tree(&source, &dest, plain());
 
         for tree in [source, dest] {
-            let options = RemoveOp::new().with(|options| options.threads = threads(number));
-            assert_eq!(remove_with(options, [tree]), Told::complete(entries, 0));
+            let told = remove_with(RemoveOp::new().threads(number), [tree]);
+            assert_eq!(told, Told::complete(entries, 0));
         }
         assert_nothing_in(&scratch);
     }

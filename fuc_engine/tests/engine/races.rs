@@ -21,8 +21,8 @@ use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
 
 use crate::child::{self, Child};
 use crate::kit::{
-    Failure, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_with, exactly,
-    exchange, failed, remove_with, threads,
+    Failure, Limited as _, Meddler, Told, all_but_atime, assert_unchanged, can_exchange, copy_with,
+    exactly, exchange, failed, places, remove_with,
 };
 
 /// The content of files outside of the trees.
@@ -113,15 +113,15 @@ fn is_copy_of(event: Event<'_>, path: &Path) -> bool {
 }
 
 fn one_removing_thread() -> RemoveOp<'static> {
-    RemoveOp::new().with(|options| options.threads = threads(1))
+    RemoveOp::new().threads(1)
 }
 
 fn one_copying_thread() -> CopyOp<'static> {
-    CopyOp::new().with(|options| options.threads = threads(1))
+    CopyOp::new().threads(1)
 }
 
-/// Returns options that give a copy the ACLs of its source, and no others.
-fn acls_of_the_source() -> CopyOp<'static> {
+/// Returns options that also give a copy the ACLs of its source, and no others.
+fn one_archiving_thread() -> CopyOp<'static> {
     one_copying_thread().with(|options| options.preserve = Preserve::all())
 }
 
@@ -152,9 +152,9 @@ fn add_default_acl(dir: &Path) {
 
 #[test]
 fn an_acl_that_the_owner_of_an_older_dest_adds_during_the_run_gives_it_no_copy() {
-    let removing = || acls_of_the_source().with(|options| options.rules.remove_first = true);
+    let removing = || one_archiving_thread().with(|options| options.rules.remove_first = true);
     let attributes = Attributes::XATTRS | Attributes::MODE | Attributes::OWNER;
-    for options in [acls_of_the_source(), removing()] {
+    for options in [one_archiving_thread(), removing()] {
         let scratch = Scratch::in_memory();
         let [root, dest] = or_skip!(build_for_another_owner(&scratch));
         let (acted, copied) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -188,7 +188,7 @@ fn an_acl_that_the_owner_of_the_target_adds_between_operands_gives_it_no_copy() 
             add_default_acl(&target);
         }
     })
-    .copy_into(acls_of_the_source(), &operands, &target);
+    .copy_into(one_archiving_thread(), &operands, &target);
     assert_eq!((told.failures, copied.into_inner()), (vec![], 3));
     for name in names {
         assert_same_tree(root.join(name), target.join(name), Attributes::XATTRS);
@@ -239,8 +239,7 @@ fn links_that_replace_entered_directories_stay_and_are_reported() {
 
 #[test]
 fn a_source_directory_that_is_removed_while_it_is_open_is_empty() {
-    let scratch = Scratch::in_memory();
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, root, dest) = places();
     Tree::at(&root).dir("sub").dir("other");
     let told = Meddler::new(|event| {
         if is_copy_of(event, &root.join("sub")) {
@@ -301,10 +300,9 @@ fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
     let arena = or_skip!(Arena::new());
     let [root, dest] = ["s", "d"].map(|name| arena.at(name));
     build(&root);
-    let plain = || CopyOp::new().with(|_| ());
-    let force = || CopyOp::new().with(|options| options.force = true);
-    let archive = || CopyOp::new().with(|options| options.preserve = Preserve::all());
-    for options in [plain(), force(), archive()] {
+    let force = CopyOp::new().with(|options| options.force = true);
+    let archive = CopyOp::new().with(|options| options.preserve = Preserve::all());
+    for options in [CopyOp::new(), force, archive] {
         let told = Meddler::new(|event| {
             if let Event::Copied { dest: dir, .. } = event
                 && let Some(number) = number_of(&dest, dir)
@@ -335,10 +333,7 @@ fn copy_with_parents(arena: &Arena, meddle: impl Fn(Event<'_>, &Path) + Sync) ->
     let source = arena.at("s");
     let dest = target.join(source.strip_prefix("/").expect("it is absolute"));
     Tree::at(&dest);
-    let options = CopyOp::new().with(|options| {
-        options.parents = true;
-        options.threads = threads(1);
-    });
+    let options = one_copying_thread().with(|options| options.parents = true);
     let observer = Meddler::new(|event| meddle(event, &dest));
     let sources = [source.join("a/b/f"), source.join("a/b/g")];
     observer.copy_into(options, &sources, &target)
@@ -560,12 +555,7 @@ fn removed_during_a_removal(ignore_missing: bool) -> [Told; 2] {
     let scratch = Scratch::in_memory();
     let root = scratch.path().join("t");
     build(&root);
-    let options = || {
-        RemoveOp::new().with(|options| {
-            options.threads = threads(1);
-            options.ignore_missing = ignore_missing;
-        })
-    };
+    let options = || one_removing_thread().with(|options| options.ignore_missing = ignore_missing);
     let other = OnceLock::new();
     let told = Meddler::new(|_| {
         other.get_or_init(|| remove_with(options(), [&root]));
@@ -595,8 +585,7 @@ fn names_that_another_removal_has_taken_are_reported_as_missing() {
 
 #[test]
 fn a_copy_to_a_dest_that_another_copy_fills_is_complete() {
-    let scratch = Scratch::in_memory();
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, root, dest) = places();
     build(&root);
     let other = OnceLock::new();
     let complete = Told::complete(BUILT, 6 * (2 * DIRS as u64 + 1));
@@ -626,8 +615,7 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
         let tree = Tree::at(&root);
         tree.file("one", "inside").hardlink("one", "two");
         let first = OnceLock::new();
-        let options = CopyOp::new().with(|options| {
-            options.threads = threads(1);
+        let options = one_copying_thread().with(|options| {
             options.dereference = dereference;
             options.preserve.links = true;
         });
@@ -690,10 +678,7 @@ fn other_names_of_a_source_that_changes_during_the_copy_stay_links() {
                 .hardlink("0/file", "1/file")
                 .hardlink("0/file", "2/file");
             let first = OnceLock::new();
-            let options = CopyOp::new().with(|options| {
-                options.threads = threads(1);
-                options.preserve = Preserve::all();
-            });
+            let options = one_archiving_thread();
             let told = Meddler::new(|event| {
                 if let Event::Copied { source, .. } = event
                     && source.ends_with("file")
@@ -734,7 +719,7 @@ fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
             fs::create_dir(top.join(number.to_string())).unwrap();
         }
     });
-    let told = meddler.remove_contents(RemoveOp::new().with(|o| o.threads = threads(1)), &top);
+    let told = meddler.remove(one_removing_thread().contents_only(), &top);
     let not_empty = Failure::failed(Operation::Remove, &top, Errno::NOTEMPTY);
     assert_eq!(told.failures, [not_empty]);
     assert_eq!(told.counts.0, added.into_inner() as u64);
@@ -756,10 +741,7 @@ fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
             tree.hardlink("1", name);
         }
         let (copied, first) = (AtomicUsize::new(0), OnceLock::new());
-        let options = CopyOp::new().with(|options| {
-            options.threads = threads(1);
-            options.preserve.links = true;
-        });
+        let options = one_copying_thread().with(|options| options.preserve.links = true);
         // The first link is good, and the next one would be to another file.
         let told = Meddler::new(|event| {
             if let Event::Copied { dest: copy, .. } = event

@@ -6,24 +6,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::Duration;
 
-use crate::kit::Limited as _;
-use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, Candidate, Execution, Operation, RemoveOp, Verdict};
-use proptest::prelude::*;
 use rustix::io::Errno;
 use testkit::probe::{FuseMount, Habits, Removal, has_program, is_root};
 use testkit::run::Run;
 use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, chain, comb, wide, wide_dirs};
+use testkit::tree::{Scratch, wide};
 use testkit::{or_skip, skip};
 
-use crate::child;
-use crate::hub::{Desk, Hub, failures, quick, slow, totals};
-use crate::kit::{Counts, Failure, assert_nothing_in, paths, plain};
-use crate::properties::tree;
+use crate::hub::{Hub, failures, slow, totals};
+use crate::kit::{
+    Failure, Limited as _, all_but_atime, assert_nothing_in, assert_unchanged, paths,
+};
 use crate::races::{Arena, BUILT, DIRS, build};
 
 /// Makes as many directories as [`DIRS`], each with two files and a directory.
@@ -39,46 +35,25 @@ fn a_dry_run_is_made_by_the_leader() {
     let tree = built(&scratch);
     let hub = Hub::new(2, || {});
     let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
-    let before = Snapshot::of(&tree, Attributes::ALL - Attributes::ATIME);
+    let before = Snapshot::of(&tree, all_but_atime());
     let summaries = hub.remove(&removal, &[&tree], &slow(2));
     assert_eq!(summaries[1].entries, 0);
     assert_eq!(summaries[0].entries, before.len() as u64);
     assert_eq!(hub.stolen(), 0);
-    let after = Snapshot::of(&tree, Attributes::ALL - Attributes::ATIME);
-    assert_eq!(before.diff(&after), "");
+    assert_unchanged(&before, &tree, all_but_atime());
 }
 
 #[test]
 fn engines_steal_and_remove_a_tree_together() {
-    for engines in [2, 3] {
-        for threads in [1, 4] {
-            let scratch = Scratch::in_memory();
-            let root = built(&scratch);
-            let hub = Hub::new(engines, || {});
-            let removal = RemoveOp::new().threads(threads);
-            let observers = slow(engines);
-            let summaries = hub.remove(&removal, &[root], &observers);
-            assert_eq!(totals(&summaries), (BUILT, 0));
-            assert_nothing_in(&scratch);
-            hub.assert_assisted(&summaries);
-        }
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn engines_remove_random_trees(tree in tree(), engines in 2..4usize, threads in 1..3usize) {
+    for threads in [1, 4] {
         let scratch = Scratch::in_memory();
-        let root = scratch.path().join("t");
-        tree.build(&root);
-        let entries = Snapshot::of(&root, plain()).len();
-        let hub = Hub::new(engines, || {});
+        let root = built(&scratch);
+        let hub = Hub::new(4, || {});
         let removal = RemoveOp::new().threads(threads);
-        let summaries = hub.remove(&removal, &[root], &slow(engines));
-        assert_eq!(totals(&summaries), (entries, 0));
+        let summaries = hub.remove(&removal, &[root], &slow(4));
+        assert_eq!(totals(&summaries), (BUILT, 0));
         assert_nothing_in(&scratch);
+        hub.assert_assisted(&summaries);
     }
 }
 
@@ -103,31 +78,6 @@ fn each_operand_is_shared() {
 }
 
 #[test]
-fn a_chain_of_directories_stays_with_one_engine() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    chain(&root, 100_000);
-    let hub = Hub::new(3, || {});
-    let summaries = hub.remove(&RemoveOp::new(), &[root], &quick(3));
-    assert_eq!(totals(&summaries), (100_001, 0));
-    assert_nothing_in(&scratch);
-    assert_eq!(hub.stolen(), 0);
-}
-
-#[test]
-fn a_deep_tree_with_branches_is_shared() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    comb(&root, 3_000, 2);
-    let hub = Hub::new(3, || {});
-    let removal = RemoveOp::new().threads(1);
-    let summaries = hub.remove(&removal, &[root], &quick(3));
-    assert_eq!(totals(&summaries), (1 + 3_000 * 7, 0));
-    assert_nothing_in(&scratch);
-    assert!(hub.stolen() > 0);
-}
-
-#[test]
 fn the_files_of_a_wide_directory_are_shared() {
     for threads in [1, 2] {
         let scratch = Scratch::in_memory();
@@ -141,19 +91,6 @@ fn the_files_of_a_wide_directory_are_shared() {
         assert!(shares.clone().all(|it| it > 0), "{threads}: {shares:?}");
         assert_nothing_in(&scratch);
     }
-}
-
-#[test]
-fn the_directories_of_a_wide_directory_are_shared() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    wide_dirs(&root, 20_000);
-    let hub = Hub::new(3, || {});
-    let removal = RemoveOp::new().threads(1);
-    let summaries = hub.remove(&removal, &[root], &quick(3));
-    assert_eq!(totals(&summaries), (20_001, 0));
-    assert_nothing_in(&scratch);
-    assert!(hub.stolen() > 0);
 }
 
 /// Makes files immutable, until it is dropped.
@@ -324,29 +261,21 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
     let scratch = Scratch::in_memory();
     let root = built(&scratch);
     let cancel = Cancel::new();
+    cancel.cancel();
     let hub = Hub::new(2, || {});
-    let (leader, thief) = (slow(1), slow(1));
-    let summaries = thread::scope(|scope| {
-        let desk = |engine| Desk { hub: &hub, engine };
-        cancel.cancel();
-        let root = &root;
-        let (thief, desk_1) = (&thief[0], desk(1));
-        let cancelled = RemoveOp::new().cancelled_by(cancel.clone());
-        let assisting = scope.spawn(move || {
-            cancelled
-                .shared_by(&desk_1, Role::Assistant)
-                .run(paths([root]), thief)
-        });
-        let removal = RemoveOp::new().threads(1);
-        let leading = removal
-            .shared_by(&desk(0), Role::Leader)
-            .run(paths([root]), &leader[0]);
-        [leading, assisting.join().unwrap()]
+    let observers = slow(2);
+    let summaries = hub.run(&observers, |engine, observer, desk| {
+        let removal = match engine {
+            0 => RemoveOp::new().threads(1),
+            _ => RemoveOp::new().cancelled_by(cancel.clone()),
+        };
+        let removal = removal.shared_by(desk, desk.role());
+        removal.run(paths([&root]), observer)
     });
     assert!(hub.stolen() > 0);
     assert_eq!(summaries[1].entries, 0);
     assert!(summaries[1].cancelled && !summaries[0].cancelled);
-    assert!(failures(leader).is_empty() && failures(thief).is_empty());
+    assert!(failures(observers).is_empty());
     assert!(root.exists());
 }
 
@@ -354,7 +283,7 @@ fn an_engine_that_is_cancelled_alone_leaves_its_part() {
 fn links_that_replace_directories_while_engines_work_are_removed_themselves() {
     let arena = or_skip!(Arena::new());
     let mut stolen = 0;
-    for _ in 0..20 {
+    for _ in 0..6 {
         let root = arena.at("t");
         build(&root);
         let decoy = arena.at("decoy");
@@ -371,22 +300,5 @@ fn links_that_replace_directories_while_engines_work_are_removed_themselves() {
             testkit::tree::remove_for_sure(left).unwrap();
         }
     }
-    assert!(stolen > 20);
-}
-
-/// Removes a tree with two engines, which must steal.
-pub(crate) fn remove_with_two(root: PathBuf) -> Counts {
-    let hub = Hub::new(2, || {});
-    let summaries = hub.remove(&RemoveOp::new().threads(1), &[root], &quick(2));
-    hub.counts(&summaries)
-}
-
-#[test]
-fn engines_share_a_deep_tree_with_few_descriptors() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    comb(&root, 1_000, 2);
-    let report = child::share(&root).nofile_limit(24).run();
-    report.assert_complete(1 + 1_000 * 7, 0);
-    assert_nothing_in(&scratch);
+    assert!(stolen > 6);
 }

@@ -18,10 +18,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::kit::Limited as _;
 use fuc_engine::{
     Candidate, CopyOp, Dereference, EnteredDirectory, Error, Event, Execution, Filter, Observer,
-    Preserve, Refusal, Summary, Verdict,
+    Preserve, Refusal, RemoveOp, Summary, Verdict,
 };
 use proptest::prelude::*;
 use testkit::skip;
@@ -29,9 +28,11 @@ use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, chain, comb, wide_dirs};
 
 use crate::child;
-use crate::hub::{Hub, failures_below, quick, slow, totals};
-use crate::kit::{Counts, Failure, all_but_atime, exactly, paths, plain};
-use crate::properties::tree;
+use crate::hub::{Hub, Slow, failures_below, quick, slow, slow_at_first, totals};
+use crate::kit::{
+    Counts, Failure, Limited as _, all_but_atime, assert_unchanged, exactly, paths, places, plain,
+};
+use crate::properties::{config, tree};
 use crate::races::{BUILT, DIRS, build};
 
 /// A place for two copies of one tree: by one engine, and by several.
@@ -104,38 +105,107 @@ fn build_linked(root: &Path, directories: usize, files: usize) {
 
 #[test]
 fn engines_steal_and_copy_a_tree_together() {
-    for engines in [2, 3] {
-        for threads in [1, 4] {
-            let twins = Twins::new();
-            build(&twins.source());
-            let hub = Hub::new(engines, || {});
-            let copy = CopyOp::new().threads(threads);
-            let summaries = twins.assert_alike(&hub, &copy, plain());
-            assert_eq!(totals(&summaries), (BUILT, 0));
-            hub.assert_assisted(&summaries);
-        }
+    for threads in [1, 4] {
+        let twins = Twins::new();
+        build(&twins.source());
+        let hub = Hub::new(4, || {});
+        let copy = CopyOp::new().threads(threads);
+        let summaries = twins.assert_alike(&hub, &copy, plain());
+        assert_eq!(totals(&summaries), (BUILT, 0));
+        hub.assert_assisted(&summaries);
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
-    fn engines_copy_random_trees(
-        tree in tree(), links in any::<bool>(), engines in 2..4usize, threads in 1..3usize,
+    fn engines_copy_and_remove_random_trees(
+        tree in tree(), links in any::<bool>(), engines in 2..5usize, threads in 1..3usize,
     ) {
         let twins = Twins::new();
         tree.build(&twins.source());
         if links {
             build_linked(&twins.source().join("linked"), 5, 9);
         }
+        let entries = Snapshot::of(twins.source(), plain()).len();
         let hub = Hub::new(engines, || {});
-        let copy = archive().threads(threads);
-        twins.assert_alike(&hub, &copy, all_but_atime());
+        twins.assert_alike(&hub, &archive().threads(threads), all_but_atime());
         assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
         prop_assert_eq!(hub.not_reached(), 0);
         prop_assert_eq!(hub.entrusted() > 0, links);
+
+        let hub = Hub::new(engines, || {});
+        let removal = RemoveOp::new().threads(threads);
+        let summaries = hub.remove(&removal, &twins.dests()[1..], &slow(engines));
+        assert_eq!(totals(&summaries), (entries, 0));
+        prop_assert!(!twins.dests()[1].exists());
     }
+}
+
+/// A hub that has served, and the summaries of its engines.
+type SharedRun = (Hub<fn()>, Vec<Summary>);
+
+/// Copies `source` to `dest` with several engines, and removes the source with them.
+fn copy_and_remove(
+    engines: usize,
+    source: &Path,
+    dest: &Path,
+    observe: fn(usize) -> Vec<Slow>,
+) -> [SharedRun; 2] {
+    let [copying, removing] = [(); 2].map(|()| Hub::new(engines, (|| {}) as fn()));
+    let copied = copying.copy(
+        &archive().threads(1),
+        &[source],
+        &exactly(dest),
+        &observe(engines),
+    );
+    let removed = removing.remove(&RemoveOp::new().threads(1), &[source], &observe(engines));
+    [(copying, copied), (removing, removed)]
+}
+
+fn trees_of_extreme_shapes(size: usize) {
+    type Build = fn(&Path, usize);
+    let rows: [(&str, Build, bool); 3] = [
+        (
+            "a chain stays with one engine",
+            |at, size| chain(at, size),
+            false,
+        ),
+        (
+            "a deep tree with branches",
+            |at, size| comb(at, size / 10, 2),
+            true,
+        ),
+        (
+            "many directories in one",
+            |at, size| wide_dirs(at, size / 2),
+            true,
+        ),
+    ];
+    for (shape, build, is_shared) in rows {
+        let (_scratch, source, dest) = places();
+        build(&source, size);
+        let before = Snapshot::of(&source, all_but_atime());
+        let observe = if is_shared { slow_at_first } else { quick };
+        for (hub, summaries) in copy_and_remove(4, &source, &dest, observe) {
+            assert_eq!(totals(&summaries), (before.len(), 0), "{shape}");
+            assert_eq!(hub.stolen() > 0, is_shared, "{shape}");
+        }
+        assert_unchanged(&before, &dest, all_but_atime());
+        assert!(!source.exists(), "{shape}");
+    }
+}
+
+#[test]
+fn deep_and_wide_trees_are_shared_if_they_have_branches() {
+    trees_of_extreme_shapes(1_500);
+}
+
+#[test]
+#[ignore = "slow"]
+fn very_deep_and_wide_trees_are_shared_if_they_have_branches() {
+    trees_of_extreme_shapes(50_000);
 }
 
 #[test]
@@ -320,44 +390,6 @@ fn a_dry_run_is_made_by_the_leader() {
 }
 
 #[test]
-fn a_deep_tree_with_branches_is_shared() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    comb(&source, 2_000, 2);
-    let hub = Hub::new(3, || {});
-    let copy = archive().threads(1);
-    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(3));
-    assert_eq!(totals(&summaries), (1 + 2_000 * 7, 0));
-    assert!(hub.stolen() > 0);
-    assert_same_tree(&source, &dest, all_but_atime());
-}
-
-#[test]
-fn a_chain_of_directories_stays_with_one_engine() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    chain(&source, 50_000);
-    let hub = Hub::new(3, || {});
-    let summaries = hub.copy(&archive(), &[&source], &exactly(&dest), &quick(3));
-    assert_eq!(totals(&summaries), (50_001, 0));
-    assert_eq!(hub.stolen(), 0);
-    assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 50_001);
-}
-
-#[test]
-fn the_directories_of_a_wide_directory_are_shared() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    wide_dirs(&source, 20_000);
-    let hub = Hub::new(3, || {});
-    let copy = archive().threads(1);
-    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &quick(3));
-    assert_eq!(totals(&summaries), (20_001, 0));
-    assert!(hub.stolen() > 0);
-    assert_same_tree(&source, &dest, all_but_atime());
-}
-
-#[test]
 fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
     for threads in [1, 2] {
         let twins = Twins::new();
@@ -387,21 +419,19 @@ fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
 
 #[test]
 fn each_engine_verifies_and_writes_what_it_has_copied() {
-    for engines in [2, 3] {
-        let twins = Twins::new();
-        build(&twins.source());
-        build_linked(&twins.source().join("linked"), 10, 20);
-        let tree = Tree::at(twins.source());
-        for number in 0..3 {
-            tree.file(format!("large/{number}/file"), vec![number; 5 << 20]);
-        }
-        let hub = Hub::new(engines, || {});
-        let copy = archive()
-            .threads(1)
-            .with(|copy| (copy.verify, copy.durable) = (true, true));
-        twins.assert_alike(&hub, &copy, all_but_atime());
-        assert!(hub.stolen() > 0 && hub.entrusted() > 0);
+    let twins = Twins::new();
+    build(&twins.source());
+    build_linked(&twins.source().join("linked"), 10, 20);
+    let tree = Tree::at(twins.source());
+    for number in 0..3 {
+        tree.file(format!("large/{number}/file"), vec![number; 5 << 20]);
     }
+    let hub = Hub::new(4, || {});
+    let copy = archive()
+        .threads(1)
+        .with(|copy| (copy.verify, copy.durable) = (true, true));
+    twins.assert_alike(&hub, &copy, all_but_atime());
+    assert!(hub.stolen() > 0 && hub.entrusted() > 0);
 }
 
 /// Changes the dest of one file that this engine has copied, and collects failures.
@@ -434,8 +464,7 @@ impl Observer for Spoils {
 
 #[test]
 fn an_engine_that_assists_reports_a_copy_that_differs() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     build(&source);
     let observers = [false, true].map(|is_wanted| Spoils {
         failures: Mutex::default(),
@@ -461,22 +490,25 @@ fn an_engine_that_assists_reports_a_copy_that_differs() {
     );
 }
 
-/// Copies a tree with two engines, which must steal.
-pub(crate) fn copy_with_two(source: PathBuf, dest: PathBuf) -> Counts {
-    let hub = Hub::new(2, || {});
-    let copy = archive().threads(1);
-    let summaries = hub.copy(&copy, &[source], &exactly(dest), &quick(2));
-    hub.counts(&summaries)
+/// Copies a tree with two engines, and removes it with them. They must steal. Returns the sum.
+pub(crate) fn copy_and_remove_with_two(source: &Path, dest: &Path) -> Counts {
+    let mut sum = (0, 0, 0);
+    for (hub, summaries) in copy_and_remove(2, source, dest, slow_at_first) {
+        hub.assert_shared();
+        let (entries, failures) = totals(&summaries);
+        sum = (sum.0 + entries as u64, 0, sum.2 + failures);
+    }
+    sum
 }
 
 #[test]
 fn engines_share_a_deep_tree_with_few_descriptors() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    comb(&source, 500, 2);
+    let (_scratch, source, dest) = places();
+    comb(&source, 150, 2);
     build_linked(&source.join("linked"), 20, 20);
-    let entries = Snapshot::of(&source, Attributes::NAMES).len();
-    let report = child::share_copy(&source, &dest).nofile_limit(32).run();
-    report.assert_complete(entries, 0);
-    assert_same_tree(&source, &dest, all_but_atime());
+    let before = Snapshot::of(&source, all_but_atime());
+    let report = child::share(&source, &dest).nofile_limit(32).run();
+    report.assert_complete(2 * before.len(), 0);
+    assert_unchanged(&before, &dest, all_but_atime());
+    assert!(!source.exists());
 }

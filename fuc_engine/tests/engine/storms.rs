@@ -19,8 +19,8 @@ use testkit::{or_skip, skip};
 
 use crate::child;
 use crate::kit::{
-    Told, can_exchange, copy, copy_with, exactly, exchange, failed, remove_with, threads,
-    until_raced,
+    Limited as _, Told, can_exchange, copy, copy_with, exactly, exchange, failed, places,
+    remove_with, until_raced,
 };
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
@@ -74,6 +74,7 @@ fn clean(paths: &[&Path]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_removal_follows_no_link_that_replaces_a_directory() {
     let arena = or_skip!(Arena::new());
     let root = arena.at("t");
@@ -81,8 +82,8 @@ fn a_removal_follows_no_link_that_replaces_a_directory() {
     until_raced(20, || {
         build(&root);
         number += 1;
-        let options = RemoveOp::new().with(|options| options.threads = threads(number % 3 + 1));
-        let told = during(|| swap_all(&arena, &root), || remove_with(options, [&root]));
+        let removal = RemoveOp::new().threads(number % 3 + 1);
+        let told = during(|| swap_all(&arena, &root), || remove_with(removal, [&root]));
         arena.assert_outside_is_untouched();
         clean(&[&root, &arena.at("decoy")]);
         told.failures.len()
@@ -90,6 +91,7 @@ fn a_removal_follows_no_link_that_replaces_a_directory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_reads_through_no_link_that_replaces_a_source_directory() {
     let arena = or_skip!(Arena::new());
     let [root, dest] = ["s", "d"].map(|name| arena.at(name));
@@ -104,6 +106,7 @@ fn a_copy_reads_through_no_link_that_replaces_a_source_directory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
     let arena = or_skip!(Arena::new());
     let [root, dest] = ["s", "d"].map(|name| arena.at(name));
@@ -123,6 +126,7 @@ fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
     let scratch = Scratch::in_memory();
     or_skip!(can_exchange(&scratch));
@@ -150,8 +154,8 @@ fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
     });
 }
 
-/// Removes one tree by two runs at once.
 #[test]
+#[ignore = "slow"]
 fn a_copied_device_has_numbers_and_mode_of_the_same_source() {
     let scratch = Scratch::in_memory();
     or_skip!(can_exchange(&scratch));
@@ -196,16 +200,17 @@ fn a_copied_device_has_numbers_and_mode_of_the_same_source() {
     });
 }
 
+/// Removes one tree by two runs at once.
 fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
     build(root);
     comb(root.join("comb"), 20, 3);
     wide(root.join("wide"), 2_000);
     let remove = || {
-        let options = RemoveOp::new().with(|options| {
-            options.ignore_missing = ignore_missing;
-            options.threads = threads(2);
-        });
-        remove_with(options, [root])
+        let removal = RemoveOp::new().threads(2);
+        remove_with(
+            removal.with(|it| it.ignore_missing = ignore_missing),
+            [root],
+        )
     };
     thread::scope(|scope| {
         let other = scope.spawn(remove);
@@ -214,7 +219,8 @@ fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
 }
 
 #[test]
-fn two_removals_at_once_that_ignore_missing_names_leave_nothing_and_do_not_fail() {
+#[ignore = "slow"]
+fn two_removals_at_once_leave_nothing_and_report_only_missing_names() {
     let scratch = Scratch::in_memory();
     let root = scratch.path().join("t");
     until_raced(20, || {
@@ -226,18 +232,12 @@ fn two_removals_at_once_that_ignore_missing_names_leave_nothing_and_do_not_fail(
         assert_eq!(one.counts.0 + other.counts.0, entries as u64);
         usize::from(one.counts.0 > 0 && other.counts.0 > 0)
     });
-}
-
-#[test]
-fn two_removals_at_once_end_and_report_only_missing_names() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
     until_raced(20, || {
         let [one, other] = removed_twice(&root, false);
         for failure in one.failures.iter().chain(&other.failures) {
             // A directory is not empty if the other run failed to remove one of its entries.
-            let expected =
-                [Errno::NOENT, Errno::NOTEMPTY].map(|errno| failed(Operation::Remove, errno));
+            let errnos = [Errno::NOENT, Errno::NOTEMPTY];
+            let expected = errnos.map(|errno| failed(Operation::Remove, errno));
             assert!(expected.contains(&failure.cause), "{failure:?}");
         }
         clean(&[&root]);
@@ -246,15 +246,12 @@ fn two_removals_at_once_end_and_report_only_missing_names() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn two_copies_at_once_to_one_dest_are_complete() {
-    let scratch = Scratch::in_memory();
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, root, dest) = places();
     build(&root);
     until_raced(20, || {
-        let copy = || {
-            let options = CopyOp::new().with(|options| options.threads = threads(2));
-            copy_with(options, [&root], &exactly(&dest))
-        };
+        let copy = || copy_with(CopyOp::new().threads(2), [&root], &exactly(&dest));
         let told = thread::scope(|scope| {
             let other = scope.spawn(copy);
             [copy(), other.join().unwrap()]
@@ -270,6 +267,7 @@ fn two_copies_at_once_to_one_dest_are_complete() {
 /// Both directories of the source are copied into one. A name then often waits for the copy of its
 /// twin, which has the same dest.
 #[test]
+#[ignore = "slow"]
 fn a_name_whose_dest_has_become_the_first_copy_is_not_a_failure() {
     const FILES: usize = 3_000;
     let scratch = Scratch::new();
@@ -282,8 +280,7 @@ fn a_name_whose_dest_has_become_the_first_copy_is_not_a_failure() {
     for round in 0..3 {
         let dest = Tree::at(scratch.path().join(format!("d{round}")));
         dest.dir("x").symlink("y", "x");
-        let options = CopyOp::new().with(|options| {
-            options.threads = threads(4);
+        let options = CopyOp::new().threads(4).with(|options| {
             options.preserve = Preserve::all();
             options.rules.replace = Replace::Older;
             options.rules.follow_links_to_directories = true;

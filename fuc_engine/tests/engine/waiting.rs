@@ -14,12 +14,12 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use fuc_engine::{
-    Backup, Candidate, CopyOp, Dereference, Dest, Error, Event, Observer, Preserve, RemoveOp,
-    Replace, Verdict,
+    Backup, Candidate, CopyOp, Dereference, Error, Event, Observer, Preserve, RemoveOp, Replace,
+    Verdict,
 };
 use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{Meddler, Told, exactly, paths, threads};
+use crate::kit::{Limited as _, Meddler, Told, exactly, paths};
 
 const DIRS: usize = 100;
 /// Several times the piece after which a copy gives tasks to other workers.
@@ -28,11 +28,8 @@ const LARGE: usize = 24 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options(change: impl FnOnce(&mut CopyOp<'_>)) -> CopyOp<'static> {
-    CopyOp::new().with(|options| {
-        options.preserve = Preserve::all();
-        options.threads = threads(8);
-        change(options);
-    })
+    let archive = CopyOp::new().with(|options| options.preserve = Preserve::all());
+    archive.threads(8).with(change)
 }
 
 fn names() -> impl Iterator<Item = String> {
@@ -192,31 +189,13 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
         }
     }
     add_marks(&source);
-    let with_backups = options(|options| {
-        options.rules.backup = Some(Backup::Simple);
-    });
-    let exactly = Dest::Exactly(witness.dest.to_owned());
-    let _ = with_backups.run(paths([source.path()]), &exactly, witness);
+    let with_backups = options(|options| options.rules.backup = Some(Backup::Simple));
+    let _ = with_backups.run(paths([source.path()]), &exactly(witness.dest), witness);
     witness.hold_up.assert_some_waited();
 }
 
 #[test]
-fn the_event_of_a_name_that_waited_has_its_backup() {
-    let scratch = Scratch::in_memory();
-    let dest = scratch.path().join("d");
-    let witness = Witness::new(&dest);
-    copy_over(&scratch, &witness);
-    let backups = witness.copied.into_inner().unwrap();
-    assert_eq!(backups.len(), DIRS);
-    assert!(backups.iter().all(Option::is_some), "{backups:?}");
-    for name in names() {
-        assert_eq!(fs::read(dest.join(format!("{name}~"))).unwrap(), b"old");
-        assert_eq!(fs::metadata(dest.join(name)).unwrap().nlink(), 100);
-    }
-}
-
-#[test]
-fn a_dest_stays_in_its_place_while_its_name_waits() {
+fn a_name_that_waited_has_a_backup_in_its_event_and_its_dest_stayed_in_its_place_meanwhile() {
     let scratch = Scratch::in_memory();
     let dest = scratch.path().join("d");
     let witness = Witness {
@@ -226,6 +205,13 @@ fn a_dest_stays_in_its_place_while_its_name_waits() {
     copy_over(&scratch, &witness);
     assert_eq!(witness.intruded.into_inner(), 0);
     assert_eq!(witness.failures.into_inner(), 0);
+    let backups = witness.copied.into_inner().unwrap();
+    assert_eq!(backups.len(), DIRS);
+    assert!(backups.iter().all(Option::is_some), "{backups:?}");
+    for name in names() {
+        assert_eq!(fs::read(dest.join(format!("{name}~"))).unwrap(), b"old");
+        assert_eq!(fs::metadata(dest.join(name)).unwrap().nlink(), 100);
+    }
 }
 
 #[test]
@@ -309,8 +295,7 @@ fn a_slow_removal_holds_up_few_entries_of_its_directory() {
             removed_meanwhile.store(*count, Ordering::Relaxed);
         }
     });
-    let options = RemoveOp::new().with(|options| options.threads = threads(2));
-    let told = meddler.remove(options, &root);
+    let told = meddler.remove(RemoveOp::new().threads(2), &root);
     assert_eq!(told, Told::complete(FILES + 1, 0));
     let removed_meanwhile = removed_meanwhile.into_inner();
     assert!(

@@ -8,18 +8,18 @@ use testkit::tree::{Tree, wide};
 use super::{Twins, archive};
 use crate::hub::Hub;
 use crate::kit::{Limited as _, all_but_atime, plain};
-use crate::properties::tree;
+use crate::properties::{config, tree};
 
 fn mirror(copy: CopyOp<'static>) -> CopyOp<'static> {
     copy.with(|copy| copy.delete = Some(Deletion::default()))
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn engines_make_random_trees_equal_to_their_source(
-        new in tree(), old in tree(), engines in 2..4usize, threads in 1..3usize,
+        new in tree(), old in tree(), engines in 2..5usize, threads in 1..3usize,
     ) {
         let twins = Twins::new();
         new.build(&twins.source());

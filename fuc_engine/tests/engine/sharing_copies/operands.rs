@@ -5,15 +5,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::kit::Limited as _;
-use fuc_engine::distribute::Role;
 use fuc_engine::{CopyOp, Dest, Preserve};
 use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree};
 
 use super::{archive, build_linked, following};
 use crate::hub::{Hub, failures, failures_below, slow, totals};
-use crate::kit::{all_but_atime, exactly, paths, plain};
+use crate::kit::{Limited as _, all_but_atime, exactly, paths, plain};
 use crate::races::{BUILT, build};
 
 /// Copies operands by one engine and by three. Both begin in a directory of their own that `prepare` has filled,
@@ -65,12 +63,8 @@ fn an_operand_that_contains_the_target_waits_for_all_engines() {
         fs::create_dir(root.join("around/target")).unwrap();
     };
     let operands = ["a", "around", "b"];
-    let failures = operands_alike(
-        prepare,
-        &operands,
-        "around/target",
-        &CopyOp::new().threads(1),
-    );
+    let copy = CopyOp::new().threads(1);
+    let failures = operands_alike(prepare, &operands, "around/target", &copy);
     assert_eq!(failures.len(), 1);
 }
 
@@ -130,17 +124,10 @@ fn an_engine_that_reaches_nothing_gives_directories_back() {
         let hub = Hub::new(2, || {});
         let observers = slow(2);
         let copy = CopyOp::new().threads(1);
-        let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.clone().shared_by(desk, Role::Leader).run(
-                paths([at("s")]),
-                &exactly(at("d")),
-                observer,
-            ),
-            _ => copy.clone().shared_by(desk, Role::Assistant).run(
-                paths([at(source)]),
-                &exactly(at(dest)),
-                observer,
-            ),
+        let summaries = hub.run(&observers, |engine, observer, desk| {
+            let [source, dest] = [["s", "d"], [source, dest]][engine].map(at);
+            let copy = copy.clone().shared_by(desk, desk.role());
+            copy.run(paths([source]), &exactly(dest), observer)
         });
         assert_eq!(totals(&summaries), (BUILT, 0));
         assert_eq!(summaries[1].entries, 0);
@@ -159,21 +146,14 @@ fn an_engine_whose_target_is_missing_ends_with_the_others() {
         let hub = Hub::new(2, || {});
         let observers = slow(2);
         let copy = CopyOp::new().threads(1);
-        let target = |engine| match engine == missing_at {
-            true => Dest::Into(at("missing")),
-            false => Dest::Into(at("target")),
-        };
-        let summaries = hub.run(&observers, |engine, observer, desk| match engine {
-            0 => copy.clone().shared_by(desk, Role::Leader).run(
-                paths([at("s")]),
-                &target(0),
-                observer,
-            ),
-            _ => copy.clone().shared_by(desk, Role::Assistant).run(
-                paths([at("s")]),
-                &target(1),
-                observer,
-            ),
+        let summaries = hub.run(&observers, |engine, observer, desk| {
+            let target = if engine == missing_at {
+                "missing"
+            } else {
+                "target"
+            };
+            let copy = copy.clone().shared_by(desk, desk.role());
+            copy.run(paths([at("s")]), &Dest::Into(at(target)), observer)
         });
         let (entries, failed) = [(0, 1), (BUILT, 0)][missing_at];
         assert_eq!(totals(&summaries), (entries, failed));

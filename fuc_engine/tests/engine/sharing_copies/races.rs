@@ -4,22 +4,19 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::kit::Limited as _;
-use fuc_engine::distribute::Role;
 use fuc_engine::{Cancel, CopyOp, Refusal};
 use testkit::or_skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, remove_for_sure};
+use testkit::tree::{Tree, remove_for_sure};
 
 use super::{archive, build_linked};
-use crate::hub::{Desk, Hub, Slow, failures, slow, totals};
-use crate::kit::{Failure, exactly, exchange, paths, plain};
+use crate::hub::{Hub, failures, slow, totals};
+use crate::kit::{Failure, Limited as _, exactly, exchange, paths, places, plain};
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
 #[test]
 fn a_cancelled_run_ends_although_entries_are_away() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     for number in 0..20 {
         build(&source.join(number.to_string()));
     }
@@ -40,26 +37,20 @@ fn a_cancelled_run_ends_although_entries_are_away() {
 
 #[test]
 fn an_engine_that_is_cancelled_alone_leaves_its_part() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (_scratch, source, dest) = places();
     build(&source);
     build_linked(&source, 20, 5);
     let cancel = Cancel::new();
     cancel.cancel();
     let hub = Hub::new(2, || {}).with_home(1);
     let observers = slow(2);
-    let summaries = hub.run(&observers, |engine, observer: &Slow, desk: &Desk<'_, _>| {
-        let copy = archive().threads(1);
-        match engine {
-            0 => {
-                copy.shared_by(desk, Role::Leader)
-                    .run(paths([&source]), &exactly(&dest), observer)
-            }
-            _ => copy
-                .cancelled_by(cancel.clone())
-                .shared_by(desk, Role::Assistant)
-                .run(paths([&source]), &exactly(&dest), observer),
-        }
+    let summaries = hub.run(&observers, |engine, observer, desk| {
+        let copy = match engine {
+            0 => archive().threads(1),
+            _ => archive().cancelled_by(cancel.clone()),
+        };
+        let copy = copy.shared_by(desk, desk.role());
+        copy.run(paths([&source]), &exactly(&dest), observer)
     });
     assert!(hub.stolen() > 0);
     assert_eq!(summaries[1].entries, 0);
@@ -75,7 +66,7 @@ fn links_that_replace_directories_while_engines_work_lead_nowhere() {
     let arena = or_skip!(Arena::new());
     let mut changed_hands = 0;
     for side in ["s", "d"] {
-        for _ in 0..10 {
+        for _ in 0..4 {
             let [source, dest] = ["s", "d"].map(|name| arena.at(name));
             build(&source);
             build_linked(&source.join("linked"), 10, 10);
@@ -100,7 +91,7 @@ fn links_that_replace_directories_while_engines_work_lead_nowhere() {
             }
         }
     }
-    assert!(changed_hands > 40);
+    assert!(changed_hands > 16);
 }
 
 #[test]
@@ -150,8 +141,7 @@ fn a_directory_that_replaces_the_parent_at_the_dest_is_not_taken_for_it() {
 
 #[test]
 fn a_linked_source_that_is_replaced_by_a_file_of_another_home_is_not_copied() {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let (scratch, source, dest) = places();
     let tree = Tree::at(scratch.path());
     // The engine that lists is the home of one file, and the other engine of the other one.
     let [mut listed, mut other] = [None, None];
