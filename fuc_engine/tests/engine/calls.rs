@@ -199,26 +199,6 @@ fn every_path_is_one_component_below_an_open_directory_even_if_it_is_reopened() 
     keeps_to_the_tree(|child| child.nofile_limit(FEW));
 }
 
-#[test]
-fn relative_paths_begin_at_the_open_directories() {
-    let scratch = Scratch::in_memory();
-    let log = scratch.path().join("log");
-    crate::bases::build_all(&scratch.path().join("trees"));
-    let child = child::copies_between_open_directories(scratch.path().join("trees"));
-    let calls = testkit::or_skip!(trace(child.nofile_limit(FEW), &log));
-    assert!(calls.len() > 1_000, "{} calls", calls.len());
-    for call in &calls {
-        let from_working_directory = call.args.split("AT_FDCWD, \"").skip(1);
-        let without_descriptor = match call.name.as_str() {
-            // The first string is the target of the link, or a name that only the kernel shows.
-            "symlinkat" | "memfd_create" => None,
-            _ => call.args.strip_prefix('"'),
-        };
-        let mut paths = from_working_directory.chain(without_descriptor);
-        assert!(paths.all(|path| path.starts_with('/')), "{call:?}");
-    }
-}
-
 /// Counts the calls that copy a tree of `size`, those that remove it, and the unlinkat among the latter.
 fn cost(
     size: usize,

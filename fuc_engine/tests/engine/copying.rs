@@ -1,4 +1,4 @@
-//! What copies promise to their callers. The commands compare the copies themselves with those of GNU cp.
+//! Promises that copies make to their callers. Tests of the commands compare the copies themselves with those of GNU cp.
 
 use std::fs;
 use std::sync::Mutex;

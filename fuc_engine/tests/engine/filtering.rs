@@ -218,15 +218,6 @@ fn a_skipped_directory_does_not_replace_another_file() {
 }
 
 #[test]
-fn a_directory_into_which_a_copy_goes_may_be_left_out() {
-    let (_scratch, source, _) = places();
-    Tree::at(&source).file("file", "").dir("backup");
-    let filter = about("backup", Verdict::Prune);
-    copy(CopyOp::new(), filter, &source, &source.join("backup/s"));
-    assert_eq!(names_in(&source.join("backup/s")), ["file"]);
-}
-
-#[test]
 fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
     let (_scratch, source, dest) = places();
     Tree::at(&source).file("keep", "").file("other", "");
@@ -477,20 +468,6 @@ fn a_directory_may_have_a_filter_of_its_own() {
         assert_eq!(made.len(), 40);
         assert!(made.iter().all(|filter| filter.strong_count() == 0));
     }
-}
-
-#[test]
-fn all_levels_of_a_deep_tree_stay_if_a_file_in_each_is_left_alone() {
-    const DEPTH: usize = 1_000;
-    let (_scratch, top, _) = places();
-    comb(&top, DEPTH, 2);
-    let entries = Snapshot::of(&top, Attributes::NAMES).len();
-    let processed = remove(RemoveOp::new(), about("f1", Verdict::Prune), &top);
-    // Each level has two directories, and a file `f0` in either. The last level is empty.
-    let gone = 2 * DEPTH + 1;
-    assert_eq!(processed, gone as u64);
-    let left = Snapshot::of(&top, Attributes::NAMES).len();
-    assert_eq!(left, entries - gone);
 }
 
 #[test]

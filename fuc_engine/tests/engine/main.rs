@@ -1,5 +1,7 @@
 //! Tests of the engine through its public functions and their effects on disk.
 //!
+//! `cargo test -p fuc_engine -- --include-ignored` also runs the slow ones.
+//!
 //! They are one binary, because linking one for each file takes longer than running it. Each module covers one
 //! subject; [`kit`] and [`child`] are tools.
 

@@ -49,6 +49,14 @@ impl Arena {
         Ok(Self { scratch, before })
     }
 
+    /// Returns an arena, the path of a source that [`build`] has made in it, and the path of a dest.
+    pub(crate) fn with_source() -> Result<(Self, PathBuf, PathBuf), Skip> {
+        let arena = Self::new()?;
+        let [root, dest] = ["s", "d"].map(|name| arena.at(name));
+        build(&root);
+        Ok((arena, root, dest))
+    }
+
     pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         self.scratch.path().join(name)
     }
@@ -258,9 +266,7 @@ fn a_source_directory_that_is_removed_while_it_is_open_is_empty() {
 
 #[test]
 fn links_that_replace_listed_source_directories_are_copied_themselves() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     let told = Meddler::new(|event| {
         if is_copy_of(event, &root.join("beside")) {
             (0..DIRS).for_each(|number| arena.swap_for_link(&root, number));
@@ -277,9 +283,7 @@ fn links_that_replace_listed_source_directories_are_copied_themselves() {
 
 #[test]
 fn links_that_replace_new_dest_directories_are_not_written_through() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     let told = Meddler::new(|event| {
         if let Event::Copied { dest: dir, .. } = event
             && let Some(number) = number_of(&dest, dir)
@@ -297,9 +301,7 @@ fn links_that_replace_new_dest_directories_are_not_written_through() {
 
 #[test]
 fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     let force = CopyOp::new().with(|options| options.force = true);
     let archive = CopyOp::new().with(|options| options.preserve = Preserve::all());
     for options in [CopyOp::new(), force, archive] {
@@ -405,9 +407,7 @@ fn links_that_are_planted_in_new_parents_are_not_written_through() {
 
 #[test]
 fn links_that_replace_old_dest_directories_are_refused() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     build(&dest);
     let told = Meddler::new(|event| {
         if is_copy_of(event, &root.join("beside")) {

@@ -1,4 +1,4 @@
-//! What removals promise to their callers. The commands compare the removals themselves with those of GNU rm.
+//! Promises that removals make to their callers. Tests of the commands compare the removals themselves with those of GNU rm.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fuc_engine::{Cancel, Candidate, Execution, Operation, RemoveOp, Verdict};
+use fuc_engine::{Candidate, Operation, RemoveOp, Verdict};
 use rustix::io::Errno;
 use testkit::probe::{FuseMount, Habits, Removal, has_program, is_root};
 use testkit::run::Run;
@@ -17,9 +17,7 @@ use testkit::tree::{Scratch, wide};
 use testkit::{or_skip, skip};
 
 use crate::hub::{Hub, failures, slow, totals};
-use crate::kit::{
-    Failure, Limited as _, all_but_atime, assert_nothing_in, assert_unchanged, paths,
-};
+use crate::kit::{Failure, Limited as _, assert_nothing_in};
 use crate::races::{Arena, BUILT, DIRS, build};
 
 /// Makes as many directories as [`DIRS`], each with two files and a directory.
@@ -27,34 +25,6 @@ fn built(scratch: &Scratch) -> PathBuf {
     let root = scratch.path().join("t");
     build(&root);
     root
-}
-
-#[test]
-fn a_dry_run_is_made_by_the_leader() {
-    let scratch = Scratch::in_memory();
-    let tree = built(&scratch);
-    let hub = Hub::new(2, || {});
-    let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
-    let before = Snapshot::of(&tree, all_but_atime());
-    let summaries = hub.remove(&removal, &[&tree], &slow(2));
-    assert_eq!(summaries[1].entries, 0);
-    assert_eq!(summaries[0].entries, before.len() as u64);
-    assert_eq!(hub.stolen(), 0);
-    assert_unchanged(&before, &tree, all_but_atime());
-}
-
-#[test]
-fn engines_steal_and_remove_a_tree_together() {
-    for threads in [1, 4] {
-        let scratch = Scratch::in_memory();
-        let root = built(&scratch);
-        let hub = Hub::new(4, || {});
-        let removal = RemoveOp::new().threads(threads);
-        let summaries = hub.remove(&removal, &[root], &slow(4));
-        assert_eq!(totals(&summaries), (BUILT, 0));
-        assert_nothing_in(&scratch);
-        hub.assert_assisted(&summaries);
-    }
 }
 
 #[test]
@@ -236,47 +206,6 @@ fn a_directory_that_replaces_the_parent_is_not_taken_for_it() {
     assert_eq!(totals(&summaries), (2 * BUILT, 0));
     assert_eq!(Snapshot::of(&moved, Attributes::NAMES).len(), 1);
     assert!(!arena.at("t").exists());
-}
-
-#[test]
-fn a_cancelled_run_ends_although_directories_are_stolen() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
-    for number in 0..20 {
-        build(&root.join(number.to_string()));
-    }
-    let cancel = Cancel::new();
-    let hub = Hub::new(3, || cancel.cancel());
-    let removal = RemoveOp::new().threads(2).cancelled_by(cancel.clone());
-    let observers = slow(3);
-    let summaries = hub.remove(&removal, &[&root], &observers);
-    assert!(summaries[0].cancelled);
-    assert!(failures(observers).is_empty());
-    assert!(root.exists());
-    assert!(totals(&summaries).0 < 20 * BUILT);
-}
-
-#[test]
-fn an_engine_that_is_cancelled_alone_leaves_its_part() {
-    let scratch = Scratch::in_memory();
-    let root = built(&scratch);
-    let cancel = Cancel::new();
-    cancel.cancel();
-    let hub = Hub::new(2, || {});
-    let observers = slow(2);
-    let summaries = hub.run(&observers, |engine, observer, desk| {
-        let removal = match engine {
-            0 => RemoveOp::new().threads(1),
-            _ => RemoveOp::new().cancelled_by(cancel.clone()),
-        };
-        let removal = removal.shared_by(desk, desk.role());
-        removal.run(paths([&root]), observer)
-    });
-    assert!(hub.stolen() > 0);
-    assert_eq!(summaries[1].entries, 0);
-    assert!(summaries[1].cancelled && !summaries[0].cancelled);
-    assert!(failures(observers).is_empty());
-    assert!(root.exists());
 }
 
 #[test]

@@ -93,9 +93,7 @@ fn a_removal_follows_no_link_that_replaces_a_directory() {
 #[test]
 #[ignore = "slow"]
 fn a_copy_reads_through_no_link_that_replaces_a_source_directory() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     until_raced(20, || {
         let told = during(|| swap_all(&arena, &root), || copy(&root, &dest));
         arena.assert_outside_is_untouched();
@@ -108,9 +106,7 @@ fn a_copy_reads_through_no_link_that_replaces_a_source_directory() {
 #[test]
 #[ignore = "slow"]
 fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
-    let arena = or_skip!(Arena::new());
-    let [root, dest] = ["s", "d"].map(|name| arena.at(name));
-    build(&root);
+    let (arena, root, dest) = or_skip!(Arena::with_source());
     let mut number = 0;
     until_raced(20, || {
         // In every second round the directories exist before the run.
