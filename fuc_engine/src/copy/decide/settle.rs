@@ -4,7 +4,7 @@
 //!
 //! | | if | the dest |
 //! |---|---|---|
-//! | 1 | it may be the copy of another name, and is not a directory | is refused as one that was just created |
+//! | 1 | it may be the copy of another name, and is not a directory | stays |
 //! | 2 | it is a link to nothing, and would be written | stays, or its target is created; a link to the first copy replaces it |
 //! | 3 | the rules replace no dest | is kept, or refused |
 //! | 4 | a copy would destroy its source | is refused as the same file |
@@ -192,7 +192,7 @@ pub(crate) fn settle(rules: Rules<'_>, making: Making, pair: &Pair<'_>) -> Settl
     let is_directory = dest.kind == FileType::Directory;
     let is_new = rules.directory == Origin::Created && !is_directory;
     if is_new && pair.lookups.may_be_other_copy() {
-        return just_created(rules, making, pair);
+        return Settled::Make(Way::Stay(Errno::EXIST));
     }
     if let Some(settled) = for_rules(rules, pair) {
         return settled;
@@ -621,7 +621,8 @@ mod tests {
     }
 
     #[test]
-    fn row_1_what_may_be_the_copy_of_another_name_is_refused() {
+    fn row_1_what_may_be_the_copy_of_another_name_stays() {
+        let stays = Settled::Make(Way::Stay(Errno::EXIST));
         let options = options(|options| options.rules.replace = Replace::None);
         let rules = Rules {
             directory: Origin::Created,
@@ -632,21 +633,10 @@ mod tests {
             ..ANSWERS
         };
         for (making, dest, decision) in [
-            (
-                Making::File,
-                RegularFile,
-                Settled::Refuse(Refusal::JustCreated),
-            ),
-            (
-                Making::File,
-                Symlink,
-                Settled::Refuse(Refusal::ThroughJustCreatedLink),
-            ),
-            (
-                Making::Symlink,
-                Symlink,
-                Settled::Refuse(Refusal::JustCreated),
-            ),
+            (Making::File, RegularFile, stays),
+            (Making::File, Symlink, stays),
+            (Making::Symlink, Symlink, stays),
+            (Making::LinkToCopy, RegularFile, stays),
             (Making::File, Directory, Settled::Keep),
         ] {
             let seen = &pair(source(RegularFile), example(dest), &answers);

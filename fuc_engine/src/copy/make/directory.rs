@@ -257,7 +257,7 @@ impl Entering<'_> {
         let may_be_other_copy = || !entry.is_operand() && collisions::may_be_other_copy(entry);
         let dest = match self.open_dest(Origin::Existing) {
             Ok(_) if may_be_other_copy() => {
-                return Err(entry.refused(Refusal::JustCreated).error);
+                return failed(Operation::CreateDirectory, Errno::EXIST);
             }
             Ok(dest) => return Ok(Some(Present::Directory(dest))),
             Err(Errno::NOENT) => return not_found,
