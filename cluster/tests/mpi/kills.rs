@@ -14,13 +14,13 @@ use testkit::tree::{Scratch, Tree, remove_for_sure};
 use crate::cpz;
 use crate::job::{CPZ, Numbers, PIDS, Program, RMZ, SLOW_THOUSANDS, build, count, signal};
 
-/// The number of times that each command is killed, with one thread in each rank, and again with several.
-const ROUNDS: usize = 25;
+/// The number of times that a rank of each command is killed. Every other time, the ranks have several threads.
+const ROUNDS: usize = 16;
 const RANKS: usize = 4;
 /// The speed of every other round. In those between, a rank dies in mid-work on a busy machine, too.
 const FAST: &str = "--max-rate=1000000000/s";
 /// The fewest rounds of a test in which a rank must die while there is work left. Nearly all do.
-const ENOUGH: usize = 8;
+const ENOUGH: usize = 6;
 
 /// The moment at which a rank dies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +38,7 @@ struct Death {
     moment: Moment,
     /// How fast the job works.
     speed: &'static str,
+    threads: &'static str,
 }
 
 /// Returns the deaths of as many rounds as [`ROUNDS`], in a job that processes `entries`. They depend only on the seed.
@@ -50,6 +51,7 @@ fn deaths(seed: u64, entries: usize) -> Vec<Death> {
             _ => Moment::Entries(1 + numbers.below(entries as u64) as usize),
         },
         speed: if round % 2 == 0 { FAST } else { SLOW_THOUSANDS },
+        threads: ["--threads=1", "--threads=3"][round / 2 % 2],
     });
     rounds.collect()
 }
@@ -110,16 +112,17 @@ fn wait_until(is_true: impl Fn() -> bool) {
 }
 
 /// Removes the same tree once for each death, and again by the same command.
-fn remove_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
+fn remove_with_deaths() -> Result<(), Skip> {
     let scratch = Scratch::in_memory();
     let tree = scratch.path().join("t");
     let build = || (0..12).for_each(|number| build(&tree.join(number.to_string()), number));
     build();
     let entries = count(&tree);
     let mut in_mid_work = 0;
-    for death in deaths(seed, entries) {
+    for death in deaths(1, entries) {
         let removed = || entries - count(&tree);
-        let outcome = run_until(&death, RMZ, &[threads, death.speed, "t"], &scratch, removed)?;
+        let arguments = [death.threads, death.speed, "t"];
+        let outcome = run_until(&death, RMZ, &arguments, &scratch, removed)?;
         let left = count(&tree);
         if outcome.status == Status::Exit(0) {
             // The rank had ended, or had nothing left to do.
@@ -138,16 +141,11 @@ fn remove_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
 
 #[test]
 fn a_killed_rank_ends_the_removal_and_the_same_command_completes_it() {
-    or_skip!(remove_with_deaths(1, "--threads=1"));
-}
-
-#[test]
-fn a_killed_rank_with_several_threads_ends_the_removal_and_the_same_command_completes_it() {
-    or_skip!(remove_with_deaths(2, "--threads=3"));
+    or_skip!(remove_with_deaths());
 }
 
 /// Copies a tree once for each death, and completes the copy by the same command with `--resume`.
-fn copy_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
+fn copy_with_deaths() -> Result<(), Skip> {
     let scratch = Scratch::in_memory();
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
     let tree = Tree::at(scratch.path());
@@ -157,8 +155,8 @@ fn copy_with_deaths(seed: u64, threads: &str) -> Result<(), Skip> {
     }
     let entries = count(&source);
     let mut in_mid_work = 0;
-    for death in deaths(seed, entries) {
-        let arguments = [threads, death.speed, "-a", "s", "d"];
+    for death in deaths(3, entries) {
+        let arguments = [death.threads, death.speed, "-a", "s", "d"];
         let outcome = run_until(&death, CPZ, &arguments, &scratch, || count(&dest))?;
         let copied = count(&dest);
         if outcome.status != Status::Exit(0) {
@@ -182,7 +180,7 @@ fn a_killed_rank_leaves_no_part_of_a_large_file_that_counts_as_complete() {
     let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
     Tree::at(&source).file("large", vec![1; BYTES]);
     let divides = ["--reflink=never", "-a"];
-    for rank in 0..RANKS {
+    for rank in [0, RANKS - 1] {
         let arguments = [&divides[..], &["--max-rate=8M", "s", "d"]].concat();
         let job = or_skip!(CPZ.job(RANKS, PIDS, &arguments));
         let mut live = job.current_dir(&scratch).start();
@@ -212,10 +210,5 @@ fn a_killed_rank_leaves_no_part_of_a_large_file_that_counts_as_complete() {
 
 #[test]
 fn a_killed_rank_ends_the_copy_and_the_same_command_with_resume_completes_it() {
-    or_skip!(copy_with_deaths(3, "--threads=1"));
-}
-
-#[test]
-fn a_killed_rank_with_several_threads_ends_the_copy_and_resume_completes_it() {
-    or_skip!(copy_with_deaths(4, "--threads=3"));
+    or_skip!(copy_with_deaths());
 }

@@ -28,7 +28,7 @@ fn a_rank_on_a_part_of_the_processors_says_so_once() {
     }
     let scratch = Scratch::in_memory();
     Tree::at(scratch.path()).file("s/file", "");
-    let words = CPZ.words(2, r#"exec taskset -c 0 "$@""#, &["s", "d"]);
+    let words = CPZ.words(4, r#"exec taskset -c 0 "$@""#, &["s", "d"]);
     let outcome = Run::new(&words[0])
         .args(&words[1..])
         .current_dir(&scratch)

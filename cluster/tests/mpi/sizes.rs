@@ -58,18 +58,18 @@ fn copy_and_remove(entries: usize, build: fn(&Path, usize)) -> Result<[Outcome; 
 }
 
 #[test]
-fn a_chain_of_100_000_directories() {
-    or_skip!(copy_and_remove(100_000, |dir, depth| chain(dir, depth)));
+fn a_chain_of_20_000_directories() {
+    or_skip!(copy_and_remove(20_000, |dir, depth| chain(dir, depth)));
 }
 
 #[test]
-fn one_directory_of_100_000_files() {
-    or_skip!(copy_and_remove(100_000, |dir, files| wide(dir, files)));
+fn one_directory_of_30_000_files() {
+    or_skip!(copy_and_remove(30_000, |dir, files| wide(dir, files)));
 }
 
 #[test]
-fn one_hundred_thousand_directories_in_one() {
-    let outcomes = or_skip!(copy_and_remove(100_000, |dir, dirs| wide_dirs(dir, dirs)));
+fn thirty_thousand_directories_in_one() {
+    let outcomes = or_skip!(copy_and_remove(30_000, |dir, dirs| wide_dirs(dir, dirs)));
     outcomes.iter().for_each(assert_shared);
 }
 
