@@ -1,318 +1,225 @@
-//! Divides the large files of a job between the ranks, on rank 0, after the rest of the job is done. It makes no system call.
+//! Divides a large file between the ranks, on the rank that has begun it, its owner.
 //!
 //! ```text
-//!   rank that met the file          any rank                 rank that met the file
-//!   ----------------------          --------                 ----------------------
-//!   Begin: creates a hidden file    Copy: copies a part  ..  Complete: sets the attributes, and gives the file its name
+//!   owner's engine                      owner's main thread              any rank
+//!   --------------                      -------------------              --------
+//!   creates a hidden file
+//!   Line::divide: waits for all parts
+//!     part ────────────────────────▶    Copy ─────────────────────────▶  copies the part, and closes the file
+//!     note ◀────────────────────────         ◀─────────────────────────  Copied
+//!   sets the attributes, and gives the file its name
 //! ```
 //!
-//! A rank that fails at a part gets no more parts, except of files that it has met, and another rank copies the part. If
-//! the rank that met a file fails, it copies the whole file by its engine, which reports what fails then.
+//! A rank that fails at a part gets no more parts of the file, and another rank copies the part. If all have failed, the
+//! owner's engine copies the whole file, and reports what fails then.
 //!
-//! If a rank dies, the files under way have hidden names. There are at most [`STREAMS`] for each rank.
+//! If a rank dies, the files under way have hidden names. There is at most one for each thread.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::iter;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use fuc_engine::distribute::LargeCopy;
+use crossbeam_channel::{Receiver, Sender};
 
-use crate::message::{Rank, Step, Task};
+use crate::message::{Answer, Rank};
 
 /// The number of parts that a rank copies at the same time, so that it reads one while it writes another.
-const STREAMS: usize = 4;
+pub(crate) const STREAMS: usize = 4;
 /// The number of parts for each rank, so that all end at about the same time.
 const PARTS: u64 = 16;
 /// The least and the most bytes of a part.
 const LEAST_BYTES: u64 = 4 << 20;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// A large file that was begun.
+/// A file that is divided.
 #[derive(Debug)]
-struct File {
-    owner: Rank,
-    copy: LargeCopy,
-    /// It is unknown until the file has been created, and after a failure.
-    inode: Option<u64>,
-    /// The parts that no rank copies yet. The last one is the rest.
-    left: Vec<Range<u64>>,
-    /// The number of steps under way.
-    steps: usize,
-}
-
-/// The large files of a job.
-#[derive(Debug, Default)]
 pub(crate) struct Division {
-    waiting: VecDeque<(Rank, LargeCopy)>,
-    files: BTreeMap<u64, File>,
-    /// The steps under way, by their numbers, with their ranks and files.
-    steps: BTreeMap<u64, (Rank, u64, Task)>,
-    next_number: u64,
-    /// The parts that each rank copies now.
-    parts: Vec<usize>,
-    failed: BTreeSet<Rank>,
+    owner: usize,
     part_bytes: u64,
+    /// The ranges that no rank copies yet. Parts are taken from the last one.
+    left: Vec<Range<u64>>,
+    /// The number of parts that each rank copies now.
+    under_way: Vec<usize>,
+    failed: Vec<bool>,
 }
 
 impl Division {
-    /// Adds the files that a rank has met.
-    pub(crate) fn add(&mut self, owner: Rank, files: Vec<LargeCopy>) {
-        self.waiting
-            .extend(files.into_iter().map(|copy| (owner, copy)));
-    }
-
-    /// Begins after all ranks have named their files.
-    pub(crate) fn begin(&mut self, ranks: u32) {
-        let bytes: u64 = self.waiting.iter().map(|(_, copy)| copy.bytes).sum();
-        let part_bytes = bytes / (PARTS * u64::from(ranks));
-        self.part_bytes = part_bytes
-            .clamp(LEAST_BYTES, MOST_BYTES)
-            .next_multiple_of(1 << 20);
-        self.parts = vec![0; ranks as usize];
-    }
-
-    /// Begins no more steps, because the job is cancelled. Returns `true` if a file stays incomplete.
-    pub(crate) fn cancel(&mut self) -> bool {
-        let is_cut = !self.waiting.is_empty() || !self.files.is_empty();
-        self.waiting.clear();
-        self.files.clear();
-        is_cut
-    }
-
-    /// Returns `true` if nothing is left to do.
-    pub(crate) fn is_over(&self) -> bool {
-        self.waiting.is_empty() && self.files.is_empty() && self.steps.is_empty()
-    }
-
-    /// Returns the next step and the rank that must do it, if one can be begun now.
-    pub(crate) fn next(&mut self) -> Option<(Rank, Step)> {
-        let number = self.next_number;
-        let (rank, id, task) = self.choose(number)?;
-        self.next_number += 1;
-        let file = self.files.get_mut(&id)?;
-        file.steps += 1;
-        let copy = file.copy.clone();
-        self.steps.insert(number, (rank, id, task.clone()));
-        let step = Step {
-            number,
-            copy,
-            file: id,
-            task,
-        };
-        Some((rank, step))
-    }
-
-    /// Chooses a rank, a file and a task. `number` is that of the step.
-    fn choose(&mut self, number: u64) -> Option<(Rank, u64, Task)> {
-        let mut files = self.files.iter();
-        let is_idle = |file: &File| file.steps == 0 && file.left.is_empty();
-        if let Some((&id, file)) = files.find(|(_, file)| is_idle(file)) {
-            let inode = file.inode;
-            return Some((file.owner, id, Task::Complete { inode }));
+    /// Divides a range of a file that `owner` has begun.
+    pub(crate) fn new(owner: Rank, ranks: u32, range: Range<u64>) -> Self {
+        let part_bytes = (range.end - range.start) / (PARTS * u64::from(ranks));
+        Self {
+            owner: owner as usize,
+            part_bytes: part_bytes.clamp(LEAST_BYTES, MOST_BYTES),
+            left: vec![range],
+            under_way: vec![0; ranks as usize],
+            failed: vec![false; ranks as usize],
         }
-        if self.files.len() < STREAMS * self.parts.len()
-            && let Some((owner, copy)) = self.waiting.pop_front()
-        {
-            let file = File {
-                owner,
-                inode: None,
-                left: iter::once(0..copy.bytes).collect(),
-                copy,
-                steps: 0,
-            };
-            self.files.insert(number, file);
-            return Some((owner, number, Task::Begin));
-        }
-        let mut ranks: Vec<usize> = (0..self.parts.len()).collect();
-        ranks.retain(|&rank| self.parts[rank] < STREAMS);
-        ranks.sort_by_key(|&rank| self.parts[rank]);
-        for rank in ranks {
-            let may_copy =
-                |file: &File| file.owner == rank as Rank || !self.failed.contains(&(rank as Rank));
-            let mut files = self.files.iter_mut();
-            let found = files.find_map(|(&id, file)| {
-                let inode = file.inode.filter(|_| may_copy(file))?;
-                let part = take_part(&mut file.left, self.part_bytes)?;
-                Some((rank as Rank, id, Task::Copy { inode, part }))
-            });
-            if found.is_some() {
-                self.parts[rank] += 1;
-                return found;
-            }
-        }
-        None
     }
 
-    /// Notes the result of a step.
-    pub(crate) fn note(&mut self, number: u64, result: Option<u64>) {
-        let Some((rank, id, task)) = self.steps.remove(&number) else {
-            return;
-        };
-        if let Task::Copy { .. } = task {
-            self.parts[rank as usize] -= 1;
+    /// Returns the next part that can be begun now, and the rank that must copy it.
+    pub(crate) fn next(&mut self) -> Option<(Rank, Range<u64>)> {
+        let ranks = self.under_way.len();
+        let from_owner = (0..ranks).map(|distance| (self.owner + distance) % ranks);
+        let free = from_owner.filter(|&rank| self.under_way[rank] < STREAMS && !self.failed[rank]);
+        let rank = free.min_by_key(|&rank| self.under_way[rank])?;
+        let rest = self.left.pop()?;
+        let end = rest.end.min(rest.start + self.part_bytes);
+        if end < rest.end {
+            self.left.push(end..rest.end);
         }
-        // After `cancel`, there is none.
-        let Some(file) = self.files.get_mut(&id) else {
-            return;
-        };
-        file.steps -= 1;
-        match (task, result) {
-            (Task::Complete { .. }, _) => _ = self.files.remove(&id),
-            (Task::Begin, Some(inode)) => file.inode = Some(inode),
-            (Task::Copy { .. }, Some(_)) => {}
-            (Task::Copy { part, .. }, None) if rank != file.owner => {
-                self.failed.insert(rank);
-                if file.inode.is_some() {
-                    file.left.insert(0, part);
-                }
-            }
-            (Task::Begin | Task::Copy { .. }, None) => {
-                file.inode = None;
-                file.left.clear();
-            }
+        self.under_way[rank] += 1;
+        Some((rank as Rank, rest.start..end))
+    }
+
+    /// Notes that a rank has copied a part, or has failed at it.
+    pub(crate) fn note(&mut self, rank: Rank, answer: Answer) {
+        self.under_way[rank as usize] -= 1;
+        if !answer.is_copied {
+            self.failed[rank as usize] = true;
+            self.left.push(answer.range);
         }
+    }
+
+    /// Returns `true` if ranks copy parts now.
+    pub(crate) fn is_under_way(&self) -> bool {
+        self.under_way.iter().any(|&parts| parts > 0)
+    }
+
+    /// Returns `true` if all parts are copied.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.left.is_empty() && !self.is_under_way()
     }
 }
 
-/// Takes a part of so many bytes from the first range that is left.
-fn take_part(left: &mut Vec<Range<u64>>, bytes: u64) -> Option<Range<u64>> {
-    let first = left.first_mut()?;
-    let part = first.start..first.end.min(first.start + bytes);
-    first.start = part.end;
-    if first.is_empty() {
-        left.remove(0);
+/// The files that a rank has divided, by their numbers, with the ways of answers to their workers.
+#[derive(Debug, Default)]
+pub(crate) struct Divisions(Mutex<BTreeMap<u64, Sender<(Rank, Answer)>>>);
+
+impl Divisions {
+    fn workers(&self) -> MutexGuard<'_, BTreeMap<u64, Sender<(Rank, Answer)>>> {
+        // No change is left half done by a panic.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    Some(part)
+
+    /// Returns a number for a file, and its answers.
+    pub(crate) fn begin(&self) -> (u64, Receiver<(Rank, Answer)>) {
+        let (send, answers) = crossbeam_channel::unbounded();
+        let mut workers = self.workers();
+        let file = workers.last_key_value().map_or(0, |(last, _)| last + 1);
+        workers.insert(file, send);
+        (file, answers)
+    }
+
+    /// Passes the answer of a rank on. It is dropped if the file has ended.
+    pub(crate) fn pass_on(&self, rank: Rank, answer: Answer) {
+        if let Some(worker) = self.workers().get(&answer.file) {
+            let _ = worker.send((rank, answer));
+        }
+    }
+
+    pub(crate) fn end(&self, file: u64) {
+        self.workers().remove(&file);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::{BTreeSet, VecDeque};
 
-    fn copy(bytes: u64) -> LargeCopy {
-        LargeCopy {
-            source: "s".into(),
-            dest: "d".into(),
-            names_below: 0,
-            inode: 1,
-            directories: [2, 3],
-            bytes,
-            mode: 0o600,
-        }
-    }
-
-    /// Divides files of these sizes, each of which rank 1 has met, between 4 ranks. `work` returns the result of a step.
-    fn divide(sizes: &[u64], mut work: impl FnMut(Rank, &Step) -> Option<u64>) {
-        let mut division = Division::default();
-        division.add(1, sizes.iter().copied().map(copy).collect());
-        division.begin(4);
-        let mut under_way = VecDeque::new();
+    /// Divides a file of so many bytes, which rank 1 has begun, between 4 ranks. `copies` says whether a rank copies a part.
+    /// Returns the parts, and whether the file is complete.
+    fn divide(
+        bytes: u64,
+        mut copies: impl FnMut(Rank, &Range<u64>) -> bool,
+    ) -> (BTreeMap<u64, u64>, bool) {
+        let mut division = Division::new(1, 4, 0..bytes);
+        let (mut under_way, mut parts) = (VecDeque::new(), BTreeMap::new());
         loop {
-            while let Some(step) = division.next() {
-                under_way.push_back(step);
+            while let Some((rank, range)) = division.next() {
+                under_way.push_back((rank, range));
+                let of_rank = under_way.iter().filter(|(by, _)| *by == rank);
+                assert!(of_rank.count() <= STREAMS);
             }
-            let of_rank = |rank| {
-                let is_part = |(by, step): &&(Rank, Step)| {
-                    *by == rank && matches!(step.task, Task::Copy { .. })
-                };
-                under_way.iter().filter(is_part).count()
+            let Some((rank, range)) = under_way.pop_front() else {
+                return (parts, division.is_complete());
             };
-            assert!((0..4).all(|rank| of_rank(rank) <= STREAMS));
-            let Some((rank, step)) = under_way.pop_front() else {
-                break;
-            };
-            let result = work(rank, &step);
-            division.note(step.number, result);
-        }
-        assert!(division.is_over());
-    }
-
-    /// Adds a part to those of its file.
-    fn add(copied: &mut BTreeMap<u64, BTreeMap<u64, u64>>, step: &Step) {
-        if let Task::Copy { part, .. } = &step.task {
-            let parts = copied.entry(step.file).or_default();
-            assert_eq!(parts.insert(part.start, part.end), None);
+            assert!(!division.is_complete());
+            let is_copied = copies(rank, &range);
+            if is_copied {
+                assert_eq!(parts.insert(range.start, range.end), None);
+            }
+            division.note(
+                rank,
+                Answer {
+                    file: 7,
+                    range,
+                    is_copied,
+                },
+            );
         }
     }
 
-    /// Returns the end of parts that follow each other from the start.
-    fn end(parts: &BTreeMap<u64, u64>) -> u64 {
-        parts.iter().fold(0, |end, (&start, &next)| {
+    /// Asserts that parts follow each other from the start to the end.
+    fn assert_whole(parts: &BTreeMap<u64, u64>, bytes: u64) {
+        let end = parts.iter().fold(0, |end, (&start, &next)| {
             assert_eq!(start, end);
             next
-        })
-    }
-
-    #[test]
-    fn all_ranks_copy_parts_and_the_rank_that_met_a_file_completes_it() {
-        let sizes = [200 << 20, (64 << 20) + 1, 7];
-        let (mut copied, mut complete) = (BTreeMap::new(), Vec::new());
-        let mut ranks = BTreeSet::new();
-        divide(&sizes, |rank, step| {
-            match step.task {
-                Task::Copy { inode, .. } => {
-                    assert_eq!(inode, 100 + step.file);
-                    ranks.insert(rank);
-                }
-                _ => assert_eq!(rank, 1),
-            }
-            add(&mut copied, step);
-            if let Task::Complete { inode } = step.task {
-                assert_eq!(inode, Some(100 + step.file));
-                assert_eq!(end(&copied[&step.file]), step.copy.bytes);
-                complete.push(step.copy.bytes);
-            }
-            Some(100 + step.file)
         });
-        complete.sort();
-        assert_eq!(complete, [7, (64 << 20) + 1, 200 << 20]);
-        assert_eq!(ranks, [0, 1, 2, 3].into());
+        assert_eq!(end, bytes);
     }
 
     #[test]
-    fn another_rank_copies_the_part_that_a_rank_has_failed_at() {
-        let mut copied = BTreeMap::new();
-        let mut failures = 0;
-        divide(&[500 << 20], |rank, step| {
-            if rank == 2 {
-                failures += 1;
-                return None;
-            }
-            add(&mut copied, step);
-            assert_ne!(step.task, Task::Complete { inode: None });
-            Some(7)
-        });
-        assert!((1..=STREAMS).contains(&failures), "{failures}");
-        let ends: Vec<_> = copied.values().map(end).collect();
-        assert_eq!(ends, [500 << 20]);
-    }
-
-    #[test]
-    fn a_file_is_copied_as_a_whole_if_the_rank_that_met_it_fails() {
-        for fails_at_begin in [true, false] {
-            let mut whole = 0;
-            divide(&[500 << 20, 100 << 20], |rank, step| {
-                whole += usize::from(step.task == Task::Complete { inode: None });
-                let fails = (step.task == Task::Begin) == fails_at_begin && rank == 1;
-                (!fails).then_some(7)
+    fn all_ranks_copy_parts() {
+        for bytes in [200 << 20, (64 << 20) + 1, 7] {
+            let mut ranks = BTreeSet::new();
+            let (parts, is_complete) = divide(bytes, |rank, _| {
+                ranks.insert(rank);
+                true
             });
-            assert_eq!(whole, 2);
+            assert!(is_complete);
+            assert_whole(&parts, bytes);
+            let expected: BTreeSet<_> = if bytes == 7 {
+                [1].into()
+            } else {
+                (0..4).collect()
+            };
+            assert_eq!(ranks, expected);
         }
     }
 
     #[test]
-    fn a_cancelled_division_is_over_when_no_rank_copies_a_part() {
-        let mut division = Division::default();
-        division.add(0, vec![copy(100 << 20), copy(100 << 20)]);
-        division.begin(2);
-        let steps: Vec<_> = iter::from_fn(|| division.next()).collect();
-        assert_eq!(steps.len(), 2);
-        division.note(steps[0].1.number, Some(5));
-        let (_, part) = division.next().unwrap();
-        assert!(division.cancel());
-        assert!(division.next().is_none() && !division.is_over());
-        division.note(part.number, None);
-        division.note(steps[1].1.number, Some(6));
-        assert!(division.is_over());
+    fn other_ranks_copy_the_parts_that_a_rank_has_failed_at() {
+        let mut failures = 0;
+        let (parts, is_complete) = divide(500 << 20, |rank, _| {
+            failures += usize::from(rank == 1);
+            rank != 1
+        });
+        assert!((1..=STREAMS).contains(&failures), "{failures}");
+        assert!(is_complete);
+        assert_whole(&parts, 500 << 20);
+    }
+
+    #[test]
+    fn a_file_that_no_rank_can_copy_stays_incomplete() {
+        let (parts, is_complete) = divide(500 << 20, |_, _| false);
+        assert!(parts.is_empty() && !is_complete);
+    }
+
+    #[test]
+    fn answers_go_to_the_worker_of_their_file() {
+        let divisions = Divisions::default();
+        let [first, second] = [(); 2].map(|()| divisions.begin());
+        assert_ne!(first.0, second.0);
+        let answer = |file| Answer {
+            file,
+            range: 1..2,
+            is_copied: true,
+        };
+        divisions.pass_on(3, answer(second.0));
+        assert_eq!(second.1.try_recv(), Ok((3, answer(second.0))));
+        assert!(first.1.is_empty());
+        divisions.end(second.0);
+        divisions.pass_on(3, answer(second.0));
     }
 }

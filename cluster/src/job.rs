@@ -30,15 +30,16 @@ use fuc_cli::wording;
 use fuc_engine::distribute::Role;
 use fuc_engine::{Counts, Summary};
 
+use crate::division::STREAMS;
 use crate::engine::Engine;
 use crate::full::FullWatch;
 use crate::homes::Homes;
-use crate::large::{DIVIDED_FROM, LargeFiles};
+use crate::large::PartCopier;
 use crate::launch;
 use crate::line::{self, Line};
-use crate::message::{self, RankResult, Step};
+use crate::message::{self, RankResult};
 use crate::network::{self, World};
-use crate::order::Order;
+use crate::order::{Order, Work};
 use crate::peer::Peer;
 use crate::transport::{self, Local};
 
@@ -124,7 +125,7 @@ pub fn lead(job: MpiJob<'_>) -> Outcome {
     let _ = world.broadcast(message::encode(&Ok::<_, bool>(&order)));
     let homes = Homes::of_job(&order.links, &world.gather(true));
 
-    let (line, socket) = line::connect(world.rank(), homes, divided_from(&world));
+    let (line, socket) = line::connect(world.rank(), world.ranks(), homes);
     let cancel = sys::cancel_on_signals();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let engine = Engine::new(&order, filter.as_ref(), &cancel, pace.as_ref());
@@ -149,9 +150,7 @@ pub fn lead(job: MpiJob<'_>) -> Outcome {
         if let Some(rate) = order.max_rate {
             peer.limit_rate(rate.per_second());
         }
-        let of_rank = (&cancel, pace.as_ref());
-        let large = LargeFiles::of_job(&order, of_rank, (console, reporter), line.outgoing());
-        let peer = take_part(world, peer, line, &local, (run, large.as_ref(), result));
+        let peer = take_part(world, peer, line, &local, &order, run, result);
         total = peer.total;
         shares = peer.shares;
         total.summary
@@ -204,7 +203,7 @@ fn assist(world: World) -> ExitCode {
     let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();
     let homes = Homes::of_job(&order.links, &world.gather(can_keep_links));
 
-    let (line, socket) = line::connect(world.rank(), homes, divided_from(&world));
+    let (line, socket) = line::connect(world.rank(), world.ranks(), homes);
     let console = line.console(&order.surroundings);
     if let Err(problem) = &prepared {
         console.error(problem);
@@ -242,9 +241,7 @@ fn assist(world: World) -> ExitCode {
         console: &console,
     };
     let peer = Peer::new(world.rank(), world.ranks());
-    let of_rank = (&cancel, pace.as_ref());
-    let large = LargeFiles::of_job(&order, of_rank, (&console, &reporter), line.outgoing());
-    let peer = take_part(world, peer, line, &local, (run, large.as_ref(), result));
+    let peer = take_part(world, peer, line, &local, &order, run, result);
     match peer.outcome {
         Some(false) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -293,40 +290,46 @@ fn rank_result(
     }
 }
 
-/// Returns the size from which the ranks copy a file together, if there are several.
-fn divided_from(world: &World) -> Option<u64> {
-    (world.ranks() > 1).then_some(DIVIDED_FROM)
-}
-
-/// Runs the engine on a thread of its own, and each step of a large file, and serves them and the other ranks until the job
-/// is over.
+/// Runs the engine on a thread of its own, and copies parts of large files on others. Serves them and the other ranks until
+/// the job is over.
 fn take_part(
     mut world: World,
     peer: Peer,
     line: Line,
     local: &Local<'_>,
-    (run, large, result): (
-        impl FnOnce(&Line) -> Summary + Send,
-        Option<&LargeFiles<'_>>,
-        impl FnOnce(Summary) -> RankResult,
-    ),
+    order: &Order,
+    run: impl FnOnce(&Line) -> Summary + Send,
+    result: impl FnOnce(Summary) -> RankResult,
 ) -> Peer {
+    let copier = match &order.work {
+        Work::Copy(options, _) if world.ranks() > 1 => Some(PartCopier {
+            options,
+            cancel: local.cancel,
+            counts: local.counts,
+            pace: local.pace,
+        }),
+        _ => None,
+    };
+    let (parts, outgoing) = (&local.socket.parts, line.outgoing());
     thread::scope(|scope| {
+        let copiers = copier.iter().flat_map(|copier| [copier; STREAMS]);
+        let outgoing = &outgoing;
+        let copiers = copiers.map(|copier| scope.spawn(|| copier.serve(&parts.1, outgoing)));
+        let copiers: Vec<_> = copiers.collect();
         let engine = scope.spawn(|| {
             // The line closes when the engine has ended.
             let line = line;
             run(&line)
         });
-        let begin = |step: Step| {
-            if let Some(large) = large {
-                scope.spawn(move || large.work(&step));
-            }
-        };
         let finish = || {
             let mut summary = engine.join().expect("BUG: a panic ends the process");
-            summary += large.map(LargeFiles::finish).unwrap_or_default();
+            for _ in &copiers {
+                let _ = parts.0.send(None);
+            }
+            let bytes = copiers.into_iter().map(|copier| copier.join());
+            summary.bytes += bytes.flatten().sum::<u64>();
             result(summary)
         };
-        transport::serve(peer, &mut world, local, &begin, finish)
+        transport::serve(peer, &mut world, local, finish)
     })
 }

@@ -18,8 +18,8 @@
 //! | `engine` | the engine of a rank, made as the order says |
 //! | [`flags`] | the flags of a command for several ranks |
 //! | `full` | the end of a job when the dest is full |
-//! | `division` | divides large files between the ranks; no I/O |
-//! | `large` | does the steps of a large file |
+//! | `division` | divides a large file between the ranks; no I/O |
+//! | `large` | copies parts of large files |
 //! | `homes` | the rank that keeps the hard links of a file |
 //! | `peer` | the protocol of one rank: which others it asks for work, and when the job ends; no I/O, no clock |
 //! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |

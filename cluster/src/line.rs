@@ -1,6 +1,9 @@
 //! The engine's connection to the main thread of its rank.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender};
 use fuc_cli::console::Console;
@@ -8,20 +11,30 @@ use fuc_cli::rate::MaxRate;
 use fuc_engine::Cancel;
 use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Stolen, Ticket};
 
+use crate::division::{Division, Divisions};
 use crate::homes::Homes;
-use crate::message::{Outgoing, Rank};
+use crate::large;
+use crate::message::{Outgoing, Part, Rank};
 use crate::order::Surroundings;
 use crate::pace::Pace;
+
+/// The size from which the ranks copy a file together.
+const DIVIDED_FROM: u64 = 32 << 20;
+/// The same on MooseFS 3.0.117, where that takes longer by [`LATE`].
+const DIVIDED_ON_MOOSEFS_FROM: u64 = 256 << 20;
+/// The time after which MooseFS has replaced the time of modification of a file that two clients have written to. A time that
+/// was set 1.2 s after both had closed the file did not stay, and one after 1.6 s did.
+const LATE: Duration = Duration::from_secs(3);
+/// The longest time for which a worker waits for parts before it looks at other things.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The end of the connection at the engine.
 #[derive(Debug)]
 pub(crate) struct Line {
     rank: Rank,
+    ranks: u32,
     homes: Homes,
-    /// The size from which the ranks copy a file together, if they do.
-    divided_from: Option<u64>,
-    /// The files that they copy together after the run.
-    large: Mutex<Vec<LargeCopy>>,
+    divisions: Arc<Divisions>,
     outgoing: Sender<Outgoing>,
     incoming: Receiver<Incoming>,
 }
@@ -31,33 +44,34 @@ pub(crate) struct Line {
 pub(crate) struct Socket {
     pub(crate) outgoing: Receiver<Outgoing>,
     pub(crate) incoming: Sender<Incoming>,
+    pub(crate) divisions: Arc<Divisions>,
+    /// The parts that this rank must copy. A `None` ends the thread that gets it.
+    pub(crate) parts: (Sender<Option<Part>>, Receiver<Option<Part>>),
 }
 
-/// Connects the engine of `rank` with its main thread. The ranks copy files from a size together, if there is one.
-pub(crate) fn connect(rank: Rank, homes: Homes, divided_from: Option<u64>) -> (Line, Socket) {
+/// Connects the engine of `rank`, of as many as `ranks`, with its main thread.
+pub(crate) fn connect(rank: Rank, ranks: u32, homes: Homes) -> (Line, Socket) {
     let (send_out, outgoing) = crossbeam_channel::unbounded();
     let (send_in, incoming) = crossbeam_channel::unbounded();
+    let divisions = Arc::<Divisions>::default();
     let line = Line {
         rank,
+        ranks,
         homes,
-        divided_from,
-        large: Mutex::default(),
+        divisions: Arc::clone(&divisions),
         outgoing: send_out,
         incoming,
     };
     let socket = Socket {
         outgoing,
         incoming: send_in,
+        divisions,
+        parts: crossbeam_channel::unbounded(),
     };
     (line, socket)
 }
 
 impl Line {
-    fn large(&self) -> MutexGuard<'_, Vec<LargeCopy>> {
-        // No change is left half done by a panic.
-        self.large.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the way for messages of other threads to the main thread.
     pub(crate) fn outgoing(&self) -> Sender<Outgoing> {
         self.outgoing.clone()
@@ -130,16 +144,49 @@ impl Exchange for Line {
         self.send(Outgoing::GiveBack(ticket, given));
     }
 
-    fn divide(&self, file: LargeCopy) -> bool {
-        let is_divided = self.divided_from.is_some_and(|from| file.bytes >= from);
-        if is_divided {
-            self.large().push(file);
+    fn divides(&self, bytes: u64) -> bool {
+        self.ranks > 1 && bytes >= DIVIDED_FROM
+    }
+
+    fn divide(
+        &self,
+        copy: &LargeCopy,
+        range: Range<u64>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        let is_late = large::is_on_moosefs(&copy.dest);
+        if is_late && copy.bytes < DIVIDED_ON_MOOSEFS_FROM {
+            return false;
         }
-        is_divided
+        let mut division = Division::new(self.rank, self.ranks, range);
+        let (file, answers) = self.divisions.begin();
+        let mut is_wanted = true;
+        while is_wanted {
+            while let Some((rank, range)) = division.next() {
+                let part = Part {
+                    owner: self.rank,
+                    file,
+                    copy: copy.clone(),
+                    range,
+                };
+                self.send(Outgoing::Divide(rank, part.into()));
+            }
+            if !division.is_under_way() {
+                break;
+            }
+            if let Ok((rank, answer)) = answers.recv_timeout(LOOK) {
+                division.note(rank, answer);
+            }
+            is_wanted = goes_on();
+        }
+        self.divisions.end(file);
+        if is_late {
+            thread::sleep(LATE);
+        }
+        is_wanted && division.is_complete()
     }
 
     fn end(&self) {
-        let large = std::mem::take(&mut *self.large());
-        self.send(Outgoing::End(large));
+        self.send(Outgoing::End);
     }
 }

@@ -27,10 +27,12 @@ pub(crate) enum Outgoing {
     WantPermits,
     /// The rank has output.
     Text(Output),
-    /// The run of the engine has ended, and has left these large files.
-    End(Vec<LargeCopy>),
-    /// The end of the step with this number: its result, or `None` if it failed.
-    Stepped(u64, Option<u64>),
+    /// A worker wants this rank to copy a part of a large file.
+    Divide(Rank, Box<Part>),
+    /// This rank has copied a part for its owner, or has failed at it.
+    Copied(Rank, Answer),
+    /// The run of the engine has ended.
+    End,
 }
 
 /// A message from one rank to another.
@@ -54,42 +56,35 @@ pub(crate) enum Message {
     Permits(u64),
     /// All ranks skip the rest of their work.
     Cancel,
-    /// Nothing is left to do but large files. Rank 0 sends this.
+    /// The sender wants the receiver to copy a part of a large file.
+    Copy(Box<Part>),
+    /// The sender has copied a part, or has failed at it.
+    Copied(Answer),
+    /// Nothing is left to do. Rank 0 sends this.
     End,
-    /// The engine of the sender has ended, and has left these large files.
-    Ended(Vec<LargeCopy>),
-    /// The receiver does this step of the copy of a large file.
-    Step(Box<Step>),
-    /// The sender has ended the step with this number. It sends the result, or `None` if the step failed.
-    Stepped(u64, Option<u64>),
-    /// All files are complete. Rank 0 sends this.
-    Close,
     /// The last message of a rank to rank 0.
     Done(Box<RankResult>),
     /// The last message of all, from rank 0: whether the job has failed, so that the status of every rank is 1.
     Settled(bool),
 }
 
-/// A step on the way of a large file.
+/// A part of a large file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Step {
-    /// The number by which the rank reports the result.
-    pub(crate) number: u64,
-    pub(crate) copy: LargeCopy,
-    /// Makes the hidden name of the file different from those of others.
+pub(crate) struct Part {
+    /// The rank that has begun the file.
+    pub(crate) owner: Rank,
+    /// The number by which the owner knows the file.
     pub(crate) file: u64,
-    pub(crate) task: Task,
+    pub(crate) copy: LargeCopy,
+    pub(crate) range: Range<u64>,
 }
 
-/// The task of a step.
+/// The answer of a rank that has copied a part, or has failed at it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Task {
-    /// Creates the hidden file. The result is its inode number.
-    Begin,
-    /// Copies a part to the hidden file, which has this inode number.
-    Copy { inode: u64, part: Range<u64> },
-    /// Completes the hidden file, which has this inode number, or copies the whole file if there is none.
-    Complete { inode: Option<u64> },
+pub(crate) struct Answer {
+    pub(crate) file: u64,
+    pub(crate) range: Range<u64>,
+    pub(crate) is_copied: bool,
 }
 
 /// An amount of work, in the numbers of [`Counts`](fuc_engine::Counts).
@@ -189,16 +184,18 @@ pub(crate) mod tests {
             Message::WantPermits,
             Message::Permits(5),
             Message::Cancel,
+            Message::Copied(Answer {
+                file: 1,
+                range: 2..3,
+                is_copied: true,
+            }),
             Message::End,
-            Message::Ended(Vec::new()),
-            Message::Stepped(1, Some(2)),
-            Message::Close,
             Message::Done(Box::new(result(7))),
             Message::Settled(true),
         ] {
             assert_travels(&message);
         }
-        assert_eq!(decode::<Message>(&[17]), None);
+        assert_eq!(decode::<Message>(&[15]), None);
     }
 
     #[test]

@@ -5,9 +5,7 @@
 //! removed what the user has excluded, it would be too late to notice. So only rank 0 reads its command line, its
 //! file of options, lists of names and files of patterns.
 
-use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
-use std::hash::{BuildHasher, Hasher};
 use std::num::NonZeroUsize;
 
 use fuc_cli::common::CommonOptions;
@@ -41,8 +39,6 @@ pub struct Order {
     pub(crate) max_rate: Option<MaxRate>,
     /// The choice of the ranks that keep hard links.
     pub(crate) links: Links,
-    /// A number that hidden names contain, and that no other job has.
-    pub(crate) number: u64,
     pub(crate) surroundings: Surroundings,
 }
 
@@ -91,7 +87,6 @@ impl Order {
             verbosity: common.verbosity,
             all_failures: common.all_failures,
             max_rate: common.max_rate,
-            number: RandomState::new().build_hasher().finish(),
             surroundings: Surroundings::of_this_process(console)?,
         })
     }
@@ -174,7 +169,6 @@ mod tests {
             all_failures: true,
             max_rate: NonZeroU64::new(7).map(MaxRate::Bytes),
             links: Links::default(),
-            number: u64::MAX,
             surroundings: Surroundings {
                 program: b"rmz-mpi".to_vec(),
                 charset: Charset::Ascii,

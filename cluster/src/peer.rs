@@ -18,12 +18,6 @@
 //!   ------                                         --------------
 //!   its engine has finished the operands
 //!   End      ------------------------------------> its engine ends
-//!            <------------------------------------ Ended: the large files that it has left
-//!   all engines have ended
-//!   Step     ------------------------------------> does a step of the copy of a large file
-//!            <------------------------------------ Stepped
-//!   all files are complete
-//!   Close    ------------------------------------> looks at its files once more
 //!                                                  its messages to other ranks have been received
 //!            <------------------------------------ Done: its results
 //!   all are done
@@ -40,8 +34,7 @@ use std::time::Duration;
 use fuc_cli::console::Output;
 use fuc_engine::distribute::{Given, Incoming, Ticket};
 
-use crate::division::Division;
-use crate::message::{Amount, Message, Outgoing, Rank, RankResult, Step};
+use crate::message::{Amount, Answer, Message, Outgoing, Part, Rank, RankResult};
 use crate::pace::Issuer;
 
 /// Time between two requests to the engine of a victim.
@@ -66,8 +59,10 @@ pub(crate) enum Action {
     Count(Amount),
     /// Give the workers of this rank permits.
     Permit(u64),
-    /// Begin a step of the copy of a large file.
-    Begin(Step),
+    /// Copy a part of a large file.
+    Copy(Part),
+    /// Pass the answer of a rank on to the worker that has divided the file.
+    Answer(Rank, Answer),
     /// Cancel the run of this rank.
     Cancel,
 }
@@ -93,11 +88,6 @@ pub(crate) struct Peer {
     is_cancelled: bool,
     /// Says whether the engine was told to end.
     has_ended: bool,
-    /// Rank 0 only: the number of ranks whose engines have ended, and the large files that they have left.
-    ended: u32,
-    division: Division,
-    /// Says whether nothing is left to do.
-    is_closing: bool,
     /// Rank 0 only: the number of ranks that are done, and the sum of their results.
     done: u32,
     pub(crate) total: RankResult,
@@ -125,9 +115,6 @@ impl Peer {
             issuer: None,
             is_cancelled: false,
             has_ended: false,
-            ended: 0,
-            division: Division::default(),
-            is_closing: false,
             done: 0,
             total: RankResult::default(),
             shares: Vec::new(),
@@ -146,10 +133,10 @@ impl Peer {
         std::mem::take(&mut self.actions)
     }
 
-    /// Returns `true` if nothing is left to do.
+    /// Returns `true` if the engine was told to end.
     #[must_use]
-    pub(crate) fn is_closing(&self) -> bool {
-        self.is_closing
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
     }
 
     /// Sends a message to a rank, or handles it if it is for this one.
@@ -192,14 +179,13 @@ impl Peer {
             }
             Outgoing::WantPermits => self.send(0, Message::WantPermits),
             Outgoing::Text(text) => self.send(0, Message::Text(text)),
-            Outgoing::End(files) => {
-                if self.rank == 0 {
-                    (1..self.ranks).for_each(|rank| self.send(rank, Message::End));
-                    self.end_engine();
-                }
-                self.send(0, Message::Ended(files));
+            Outgoing::Divide(rank, part) => self.send(rank, Message::Copy(part)),
+            Outgoing::Copied(owner, answer) => self.send(owner, Message::Copied(answer)),
+            Outgoing::End if self.rank == 0 && !self.has_ended => {
+                (1..self.ranks).for_each(|rank| self.send(rank, Message::End));
+                self.end_engine();
             }
-            Outgoing::Stepped(number, result) => self.send(0, Message::Stepped(number, result)),
+            Outgoing::End => {}
         }
         self.tick(now);
     }
@@ -235,21 +221,9 @@ impl Peer {
                     self.actions.push(Action::Cancel);
                 }
             }
+            Message::Copy(part) => self.actions.push(Action::Copy(*part)),
+            Message::Copied(answer) => self.actions.push(Action::Answer(from, answer)),
             Message::End => self.end_engine(),
-            Message::Ended(files) => {
-                self.division.add(from, files);
-                self.ended += 1;
-                if self.ended == self.ranks {
-                    self.division.begin(self.ranks);
-                    self.divide();
-                }
-            }
-            Message::Step(step) => self.actions.push(Action::Begin(*step)),
-            Message::Stepped(number, result) => {
-                self.division.note(number, result);
-                self.divide();
-            }
-            Message::Close => self.is_closing = true,
             Message::Done(result) => self.add_result(*result),
             Message::Settled(failed) => self.outcome = Some(failed),
         }
@@ -257,7 +231,7 @@ impl Peer {
 
     /// Notes that this rank's run was cancelled, and cancels those of the others. Only the first call counts.
     pub(crate) fn cancel(&mut self) {
-        if !self.is_cancelled && !self.is_closing {
+        if !self.is_cancelled && !self.has_ended {
             self.pass_cancel_on();
         }
     }
@@ -266,19 +240,15 @@ impl Peer {
     fn pass_cancel_on(&mut self) {
         self.is_cancelled = true;
         match self.rank {
-            0 if self.is_closing => {}
-            0 => {
-                (1..self.ranks).for_each(|rank| self.send(rank, Message::Cancel));
-                self.total.summary.cancelled |= self.division.cancel();
-                self.close_if_over();
-            }
+            0 if self.has_ended => {}
+            0 => (1..self.ranks).for_each(|rank| self.send(rank, Message::Cancel)),
             _ => self.send(0, Message::Cancel),
         }
     }
 
     /// Reports work of this rank to rank 0, which counts its own without that.
     pub(crate) fn report_progress(&mut self, amount: Amount) {
-        if self.rank != 0 && !self.is_closing && amount != Amount::default() {
+        if self.rank != 0 && !self.has_ended && amount != Amount::default() {
             self.send(0, Message::Progress(amount));
         }
     }
@@ -286,23 +256,6 @@ impl Peer {
     /// Notes the result of this rank, whose engine has ended, and whose messages have been received. It is called once.
     pub(crate) fn finish(&mut self, result: RankResult) {
         self.send(0, Message::Done(Box::new(result)));
-    }
-
-    /// Lets ranks do the next steps of large files, on rank 0. Closes the job when there are none.
-    fn divide(&mut self) {
-        if self.is_cancelled {
-            self.total.summary.cancelled |= self.division.cancel();
-        }
-        while let Some((rank, step)) = self.division.next() {
-            self.send(rank, Message::Step(Box::new(step)));
-        }
-        self.close_if_over();
-    }
-
-    fn close_if_over(&mut self) {
-        if self.ended == self.ranks && self.division.is_over() && !self.is_closing {
-            (0..self.ranks).for_each(|rank| self.send(rank, Message::Close));
-        }
     }
 
     fn issue_permits(&mut self, now: Duration) {
@@ -332,10 +285,10 @@ impl Peer {
 
     /// Does what is due. [`next_time`](Self::next_time) says when to call it again.
     pub(crate) fn tick(&mut self, now: Duration) {
-        self.issue_permits(now);
         if self.has_ended {
             return;
         }
+        self.issue_permits(now);
         if !self.thieves.is_empty() && now >= self.next_request {
             self.next_request = now + REQUEST_INTERVAL;
             self.tell(Incoming::Request);
@@ -356,9 +309,8 @@ impl Peer {
         let has_victim = self.is_hungry && self.next_victim().is_some();
         let theft = has_victim.then_some(self.next_theft);
         let permits = self.issuer.as_ref().and_then(Issuer::next_time);
-        let times = request.into_iter().chain(theft);
-        let times = times.filter(|_| !self.has_ended).chain(permits);
-        times.min()
+        let times = request.into_iter().chain(theft).chain(permits);
+        times.min().filter(|_| !self.has_ended)
     }
 
     /// Returns the rank to register with next, or `None` if this one is registered with all that it may ask.

@@ -7,7 +7,7 @@ use fuc_cli::console::Console;
 use fuc_engine::{Cancel, Counts};
 
 use crate::line::Socket;
-use crate::message::{self, Amount, Message, Rank, RankResult, Step};
+use crate::message::{self, Amount, Message, Rank, RankResult};
 use crate::pace::Pace;
 use crate::peer::{Action, Peer};
 
@@ -47,7 +47,7 @@ pub(crate) struct Local<'a> {
 }
 
 impl Local<'_> {
-    fn perform(&self, peer: &mut Peer, transport: &mut dyn Transport, begin: &dyn Fn(Step)) {
+    fn perform(&self, peer: &mut Peer, transport: &mut dyn Transport) {
         for action in peer.take_actions() {
             match action {
                 Action::Send(to, message) => transport.send(to, message::encode(&message)),
@@ -66,7 +66,11 @@ impl Local<'_> {
                         pace.add(portion);
                     }
                 }
-                Action::Begin(step) => begin(step),
+                Action::Copy(part) => {
+                    // After the end of a cancelled job, no thread is left for it.
+                    let _ = self.socket.parts.0.send(Some(part));
+                }
+                Action::Answer(rank, answer) => self.socket.divisions.pass_on(rank, answer),
                 Action::Cancel => self.cancel.cancel(),
             }
         }
@@ -90,8 +94,8 @@ impl Local<'_> {
 
 /// Passes messages between the engine of this rank and the other ranks until the job is over.
 ///
-/// `begin` begins a step of a large file. `finish` is called when nothing is left to do, and returns the result of this rank.
-/// Returns the state of the rank: its `outcome` is known then.
+/// `finish` is called when the engine has ended, and returns the result of this rank. Returns the state of the rank:
+/// its `outcome` is known then.
 ///
 /// # Panics
 /// If a message is not one of this protocol: other ranks have another version of the program.
@@ -99,7 +103,6 @@ pub(crate) fn serve(
     mut peer: Peer,
     transport: &mut dyn Transport,
     local: &Local<'_>,
-    begin: &dyn Fn(Step),
     finish: impl FnOnce() -> RankResult,
 ) -> Peer {
     let socket = local.socket;
@@ -135,16 +138,16 @@ pub(crate) fn serve(
             peer.report_progress(local.progress_since(&mut reported));
         }
         peer.tick(began.elapsed());
-        local.perform(&mut peer, transport, begin);
-        if peer.is_closing()
+        local.perform(&mut peer, transport);
+        if peer.has_ended()
             && let Some(finish) = finish.take()
         {
             result = Some(finish());
-            // The last output comes before the result.
+            // The engine's last output comes before the result.
             for message in socket.outgoing.try_iter() {
                 peer.hear_engine(message, began.elapsed());
             }
-            local.perform(&mut peer, transport, begin);
+            local.perform(&mut peer, transport);
             continue;
         }
         pause = match is_busy {
@@ -160,7 +163,7 @@ pub(crate) fn serve(
         {
             Ok(message) => {
                 peer.hear_engine(message, began.elapsed());
-                local.perform(&mut peer, transport, begin);
+                local.perform(&mut peer, transport);
                 pause = SHORTEST_PAUSE;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -209,12 +212,11 @@ mod tests {
             (1, Message::Progress(amount)),
             (1, Message::Text(lines.clone())),
             (1, Message::Progress(amount)),
-            (1, Message::Ended(Vec::new())),
             (1, Message::Done(Box::default())),
         ]));
         let homes = Homes::of_job(&Links::default(), &[true, true]);
-        let (line, socket) = line::connect(0, homes, None);
-        line.send(Outgoing::End(Vec::new()));
+        let (line, socket) = line::connect(0, 2, homes);
+        line.send(Outgoing::End);
         let counts = Arc::<Counts>::default();
         let (send, printed) = crossbeam_channel::unbounded();
         let relay = Box::new(move |output| send.send(output).unwrap());
@@ -226,13 +228,7 @@ mod tests {
             pace: None,
             console,
         };
-        let peer = serve(
-            Peer::new(0, 2),
-            &mut network,
-            &local,
-            &|_| unreachable!(),
-            RankResult::default,
-        );
+        let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
         assert_eq!(peer.outcome, Some(false));
         assert_eq!(
             (counts.entries(), counts.bytes(), counts.work()),
@@ -246,7 +242,7 @@ mod tests {
     struct Freeing {
         has_sent: bool,
         has_freed: bool,
-        answers: VecDeque<Message>,
+        answer: Option<Message>,
         looks: u32,
     }
 
@@ -258,10 +254,7 @@ mod tests {
         fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
             self.looks += 1;
             assert!(self.looks < 1000, "messages are kept until the job ends");
-            if !self.has_freed {
-                return None;
-            }
-            let answer = self.answers.pop_front()?;
+            let answer = self.answer.take_if(|_| self.has_freed)?;
             Some((1, message::encode(&answer)))
         }
 
@@ -276,12 +269,12 @@ mod tests {
         let mut network = Freeing {
             has_sent: false,
             has_freed: false,
-            answers: [Message::Ended(Vec::new()), Message::Done(Box::default())].into(),
+            answer: Some(Message::Done(Box::default())),
             looks: 0,
         };
         let homes = Homes::of_job(&Links::default(), &[true, true]);
-        let (line, socket) = line::connect(0, homes, None);
-        line.send(Outgoing::End(Vec::new()));
+        let (line, socket) = line::connect(0, 2, homes);
+        line.send(Outgoing::End);
         let local = Local {
             socket: &socket,
             cancel: &Cancel::new(),
@@ -293,13 +286,7 @@ mod tests {
                 Box::new(|output| unreachable!("printed: {output:?}")),
             ),
         };
-        let peer = serve(
-            Peer::new(0, 2),
-            &mut network,
-            &local,
-            &|_| unreachable!(),
-            RankResult::default,
-        );
+        let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
         assert_eq!(peer.outcome, Some(false));
     }
 }

@@ -45,13 +45,13 @@
 //!
 //! # Large files
 //!
-//! An engine copies each file alone. Before it creates the dest of a large file, it asks [`Exchange::divide`]. The caller
-//! can then let several machines copy parts of the file, by means of its own.
+//! An engine asks [`Exchange::divides`] before it creates the dest of a large file. If the answer is `true`, the dest has a hidden
+//! name until it is complete, and [`Exchange::divide`] lets other machines copy parts of it, by means of the caller. The worker waits
+//! for them, and then gives the dest its attributes and its name. If a part is missing, it copies the whole content itself.
 //!
-//! - **Which files.** Those with at least 4 MiB, one name and a new dest, of which the filesystem makes no copies by itself. On
-//!   a local filesystem, these are only files whose blocks may not be shared.
-//! - **What the engine does.** It reports the [event](crate::Event::Copied), and counts nothing. The directory of the dest
-//!   may be complete before the file is.
+//! - **Which files.** Those of at least 1 MiB with a new dest, of which the filesystem makes no copies by itself. On a local
+//!   filesystem, these are only files whose blocks may not be shared.
+//! - **What the engine counts.** It counts the file, and not the bytes that others have copied.
 //!
 //! # Hard links
 //!
@@ -97,6 +97,7 @@
 //! other modules know of it begins at `Visitor::stealing`, at `Thieves` and `Inlet` of the scheduler, and at
 //! `Setup::sharing`, which only `shared_by` sets.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 #[cfg(feature = "distribute")]
@@ -143,7 +144,7 @@ pub(crate) struct Sharing<'a> {
 
 /// Connects an engine with the others that work on the same operands.
 ///
-/// The methods are called from several threads at once. Only [`receive`](Self::receive) may wait.
+/// The methods are called from several threads at once. Only [`receive`](Self::receive) and [`divide`](Self::divide) may wait.
 pub trait Exchange: Sync {
     /// Returns the number of this engine, by which its tickets name it. Each engine has another one.
     fn engine(&self) -> u32;
@@ -177,9 +178,17 @@ pub trait Exchange: Sync {
     /// they are reported as failed.
     fn entrust(&self, engine: u32, entries: Vec<Stolen>);
 
-    /// Takes over a large file, whose content this engine then does not copy. Returns `false` if this engine must copy it. A
-    /// removal does not call this.
-    fn divide(&self, file: LargeCopy) -> bool;
+    /// Returns `true` if several machines may copy parts of a file of so many bytes. A removal does not ask.
+    fn divides(&self, bytes: u64) -> bool;
+
+    /// Lets several machines copy a range of a file, and waits for them. Calls `goes_on` a few times in a second, and ends
+    /// when it returns `false`. Returns `true` if the dest has the whole range, which every machine that wrote to it has closed.
+    fn divide(
+        &self,
+        file: &LargeCopy,
+        range: Range<u64>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> bool;
 
     /// Notes that the run of this engine has ended. The exchange must answer with [`Incoming::End`].
     fn end(&self);
@@ -209,27 +218,25 @@ pub struct Ticket {
     pub number: u64,
 }
 
-/// The copy of a large file, which several machines could make together.
+/// The copy of a large file that several machines make together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
 pub struct LargeCopy {
     /// The path of the source.
     #[cfg_attr(feature = "distribute", serde(with = "path"))]
     pub source: PathBuf,
-    /// The path of the dest, at which there is nothing.
+    /// The path that the dest has until it is complete. It has the size of the source.
     #[cfg_attr(feature = "distribute", serde(with = "path"))]
     pub dest: PathBuf,
     /// The number of names at the end of both paths that were found below an operand. No link may replace one of the
     /// directories among them. It is 0 if the file is an operand itself.
     pub names_below: usize,
-    /// The inode number of the source.
-    pub inode: u64,
-    /// The inode numbers of the directories of the source and of the dest.
-    pub directories: [u64; 2],
+    /// The inode numbers of the source and of the dest.
+    pub inodes: [u64; 2],
     /// The size of the source.
     pub bytes: u64,
-    /// The permission bits with which the dest is created. If copies do not get the modes of their sources, it keeps them.
-    pub mode: u32,
+    /// The second in which the source was modified.
+    pub modified: i64,
 }
 
 /// The result of the work on stolen entries.

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,6 +15,9 @@ use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
 
 use crate::kit::{Failure, paths};
 
+/// The least size of a file that the hub divides.
+pub(crate) const LARGE: usize = 4 << 20;
+
 /// Engines with numbers from 0, of which the first one leads. They run once.
 pub(crate) struct Hub<F> {
     seats: Vec<Seat>,
@@ -24,8 +28,10 @@ pub(crate) struct Hub<F> {
     /// How often entries were given to their home.
     entrusted: AtomicUsize,
     home: Home,
-    /// The large files that the hub has taken over, if it does that.
-    taken: Option<Mutex<Vec<LargeCopy>>>,
+    /// Copies ranges of large files, if the hub does that.
+    divide: Option<fn(&LargeCopy, Range<u64>) -> bool>,
+    /// The files for which it was called.
+    divided: Mutex<Vec<LargeCopy>>,
     /// Is called whenever entries change hands, before the engine that gets them knows.
     on_theft: F,
 }
@@ -64,7 +70,8 @@ impl<F: Fn() + Sync> Hub<F> {
             not_reached: AtomicUsize::new(0),
             entrusted: AtomicUsize::new(0),
             home: Home::ByInode,
-            taken: None,
+            divide: None,
+            divided: Mutex::default(),
             on_theft,
         }
     }
@@ -75,17 +82,17 @@ impl<F: Fn() + Sync> Hub<F> {
         self
     }
 
-    /// Lets the hub take over large files, which it does not copy.
-    pub(crate) fn taking_over(mut self) -> Self {
-        self.taken = Some(Mutex::default());
+    /// Lets `divide` copy ranges of large files, in place of other machines.
+    pub(crate) fn dividing(mut self, divide: fn(&LargeCopy, Range<u64>) -> bool) -> Self {
+        self.divide = Some(divide);
         self
     }
 
-    /// Returns the large files that the hub has taken over, by their sources.
-    pub(crate) fn taken(&self) -> Vec<LargeCopy> {
-        let mut taken = self.taken.as_ref().unwrap().lock().unwrap().clone();
-        taken.sort_by(|a, b| a.source.cmp(&b.source));
-        taken
+    /// Returns the large files that were divided, by their sources.
+    pub(crate) fn divided(&self) -> Vec<LargeCopy> {
+        let mut divided = self.divided.lock().unwrap().clone();
+        divided.sort_by(|a, b| a.source.cmp(&b.source));
+        divided
     }
 
     pub(crate) fn engines(&self) -> usize {
@@ -265,11 +272,18 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         self.hub.send(victim, Incoming::Returned(ticket, given));
     }
 
-    fn divide(&self, file: LargeCopy) -> bool {
-        let taken = self.hub.taken.as_ref();
-        taken
-            .map(|taken| taken.lock().unwrap().push(file))
-            .is_some()
+    fn divides(&self, bytes: u64) -> bool {
+        self.hub.divide.is_some() && bytes >= LARGE as u64
+    }
+
+    fn divide(
+        &self,
+        file: &LargeCopy,
+        range: Range<u64>,
+        goes_on: &mut dyn FnMut() -> bool,
+    ) -> bool {
+        self.hub.divided.lock().unwrap().push(file.clone());
+        self.hub.divide.unwrap()(file, range) && goes_on()
     }
 
     fn end(&self) {

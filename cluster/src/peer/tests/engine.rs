@@ -208,7 +208,7 @@ impl Engine {
         });
         Some(match parent {
             Parent::Borrowed(ticket) => Outgoing::GiveBack(ticket, given),
-            _ => Outgoing::End(Vec::new()),
+            _ => Outgoing::End,
         })
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | clone | if asked for, for large files, and if zeros become holes | always |
 //! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
+//! | [`Divide`] | if several engines share the copy, for large files | never |
 //! | `read` and `write` | always possible | never |
 //!
 //! If the source is on the filesystem of a server, `copy_file_range` is the best way as long as the server
@@ -21,6 +22,7 @@
 //!
 //! Nothing here knows entries, paths or reports.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -176,6 +178,12 @@ pub(super) fn has_holes(stat: &Stat) -> bool {
     blocks < stat.st_size as u64 / 512
 }
 
+/// Lets several engines copy parts of a file.
+pub(super) trait Divide {
+    /// Copies a range, as long as `goes_on` returns `true`. Returns `false` if something is missing.
+    fn divide(&self, range: Range<u64>, goes_on: &mut dyn FnMut() -> bool) -> bool;
+}
+
 /// The file that content goes to.
 #[derive(Clone, Copy)]
 pub(super) struct Sink<'a> {
@@ -184,6 +192,8 @@ pub(super) struct Sink<'a> {
     pub(super) is_file: bool,
     /// It was not truncated, and gets no holes. What is behind the new content is removed last.
     pub(super) keeps_content: bool,
+    /// `None` if this engine copies all of the content.
+    pub(super) divide: Option<&'a dyn Divide>,
 }
 
 /// One copy of content.
@@ -278,6 +288,9 @@ impl<'a> ContentCopy<'a> {
         let makes_holes = self.dest.is_file && self.options.sparse != Sparse::Never;
         // A filesystem that is wrong about holes is not asked if none are made.
         if has_holes(&self.source.stat) && (makes_holes || self.options.reports_methods) {
+            if let Rung::Copied = self.try_dividing()? {
+                return Ok(());
+            }
             if let Rung::Copied = self.copy_around_holes()? {
                 return Ok(());
             }
@@ -289,6 +302,7 @@ impl<'a> ContentCopy<'a> {
             && self.lets_kernel_copy()
             && !(self.source.is_worth_a_trial() && self.kernel_waits_for_requests()?)
             && matches!(self.copy_in_kernel()?, Rung::Copied)
+            || matches!(self.try_dividing()?, Rung::Copied)
         {
             return Ok(());
         }
@@ -298,6 +312,36 @@ impl<'a> ContentCopy<'a> {
         self.read_and_write(u64::MAX)?;
         self.is_short = self.writer.position() < self.source.size();
         Ok(())
+    }
+
+    /// Lets several engines copy what is left to a dest that has its whole size. What they copy is counted by them.
+    #[inline]
+    fn try_dividing(&mut self) -> Result<Rung, ContentError> {
+        match self.dest.divide {
+            Some(divide) => self.divide(divide),
+            None => Ok(Rung::NotHere),
+        }
+    }
+
+    #[cold]
+    fn divide(&mut self, divide: &dyn Divide) -> Result<Rung, ContentError> {
+        let rest = self.writer.position()..self.source.size();
+        let mut next = Next::Piece;
+        let mut goes_on = || {
+            next = (self.writer.on_piece)(0);
+            next == Next::Piece
+        };
+        let is_copied = sparse::extend(self.dest.fd, rest.end).is_ok()
+            && divide.divide(rest.clone(), &mut goes_on);
+        if next == Next::Cancel {
+            return Err(ContentError::Cancelled);
+        }
+        if is_copied {
+            self.writer.note_copied(rest.end - rest.start);
+            return Ok(Rung::Copied);
+        }
+        sys::set_size(self.dest.fd, rest.start).map_err(ContentError::Write)?;
+        Ok(Rung::NotHere)
     }
 
     /// Truncates the dest to the source's present size if the source became shorter: the kernel may
@@ -519,6 +563,7 @@ mod tests {
             fd: written.as_fd(),
             is_file: true,
             keeps_content: false,
+            divide: None,
         };
         let options = CopyOp {
             // A filesystem that can clone would do so.

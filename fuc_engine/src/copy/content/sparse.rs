@@ -325,7 +325,7 @@ impl<'a> SparseWriter<'a> {
 }
 
 /// Extends a file to `end` by a hole. If that is refused, writes a zero at the end.
-fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
+pub(super) fn extend(file: BorrowedFd<'_>, end: u64) -> Result<(), Errno> {
     let has_size = || sys::stat_open(file).is_ok_and(|stat| stat.st_size as u64 == end);
     // Some servers return success and extend nothing.
     match sys::set_size(file, end) {

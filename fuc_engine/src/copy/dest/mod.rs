@@ -22,7 +22,7 @@ use super::changes::{Spot, hidden_name};
 use super::collisions;
 use super::content::{OpenSource, has_holes};
 use super::context::Failure;
-use super::decide::mode::Origin;
+use super::decide::mode::{OWNER_FILE, Origin};
 use super::decide::settle::Way;
 use super::entry::Entry;
 use super::facts::{FileId, Symlinks};
@@ -53,6 +53,8 @@ pub(crate) enum Naming {
     WhenComplete,
     /// It has a hidden name until it replaces the file at its place.
     Replacing,
+    /// It has a hidden name until it gets its own, which no other file may have then. Several engines fill it.
+    Hidden,
 }
 
 /// An open dest that is ready for the content.
@@ -102,9 +104,9 @@ impl<'w> OpenDest<'w> {
         }
     }
 
-    /// Returns a new dest that has another name until it replaces the file at its place.
-    fn beside(fd: Fd, name: Box<CStr>) -> Self {
-        let mut dest = Self::new_file(fd, Naming::Replacing);
+    /// Returns a new dest that has another name until it is complete.
+    fn beside(fd: Fd, name: Box<CStr>, naming: Naming) -> Self {
+        let mut dest = Self::new_file(fd, naming);
         dest.writing.get_or_insert_default().hidden_name = Some(name);
         dest
     }
@@ -131,24 +133,30 @@ impl<'w> OpenDest<'w> {
         linked.is_ok()
     }
 
-    /// Closes a complete dest that has a hidden name, and renames it. Removes it if it does not get its name.
+    /// Closes a complete dest that has a hidden name, and renames it. Removes it if it does not get its name. Returns `false`
+    /// if another file has that.
     ///
     /// It is closed first, because a server may report only then that it has not stored the content, and because some
     /// filesystems rename no open files.
     #[cold]
-    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<(), Failure> {
+    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<bool, Failure> {
+        let naming = self.naming;
         let (closed, stored) = self.close();
         let (dir, name) = (entry.dest_dir, closed.name(entry));
-        let rename = |()| sys::rename(dir, name, entry.dest_name);
+        let rename = |()| match naming {
+            Naming::Hidden => sys::rename_to_new(dir, name, entry.dest_name),
+            _ => sys::rename(dir, name, entry.dest_name),
+        };
         let renamed = closed.check(entry).and(stored).and_then(rename);
         let Err(errno) = renamed else {
-            return Ok(());
+            return Ok(true);
         };
         closed.remove_hidden(entry);
-        Err(match stored {
-            Err(errno) => entry.making_failure(Operation::Close, errno),
-            Ok(()) => entry.making_failure(Operation::CreateFile, errno),
-        })
+        match stored {
+            Err(errno) => Err(entry.making_failure(Operation::Close, errno)),
+            Ok(()) if naming == Naming::Hidden && errno == Errno::EXIST => Ok(false),
+            Ok(()) => Err(entry.making_failure(Operation::CreateFile, errno)),
+        }
     }
 
     /// Closes the dest, and removes it by its name.
@@ -219,6 +227,35 @@ impl ClosedDest<'_> {
     }
 }
 
+/// Returns `true` if several engines copy parts of a source: the content must be read and written, and zeros in several
+/// parts need not be found together.
+fn is_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
+    let options = entry.ctx.policy.options;
+    let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
+    !kernel_copies
+        && options.sparse != Sparse::Always
+        && entry.ctx.changes.are_visible()
+        && options
+            .setup
+            .sharing
+            .is_some_and(|sharing| sharing.exchange.divides(source.stat.st_size as u64))
+}
+
+/// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.
+#[cold]
+fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Option<OpenDest<'o>> {
+    if entry.dest_name.to_bytes().ends_with(b"/") {
+        return None;
+    }
+    match is_divided(entry, source) {
+        true => create_beside(entry, source.stat.st_mode, Naming::Hidden).ok(),
+        false => {
+            let file = try_create_unnamed(entry, &source.stat)?;
+            Some(OpenDest::new_file(file, Naming::WhenComplete))
+        }
+    }
+}
+
 /// Creates the dest of a large source without a name. Returns `None` if that is not possible.
 ///
 /// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
@@ -226,8 +263,7 @@ impl ClosedDest<'_> {
 #[cold]
 fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     let ctx = entry.ctx;
-    let names_file = !entry.dest_name.to_bytes().ends_with(b"/");
-    if !names_file
+    if !may_be_opened_again(entry, source)
         // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
         || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
         || !entry.has_native_dest()
@@ -240,15 +276,24 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
     ctx.descriptors.making_room(create).ok()
 }
 
-/// Creates a file in the directory of the dest, which has another name until it replaces the dest.
-fn create_beside<'w>(entry: &Entry<'_>, source_mode: u32) -> Result<OpenDest<'w>, Errno> {
+/// Creates a file in the directory of the dest, which has another name until it is complete. If other engines must open it,
+/// and it gets its mode last, the owner may.
+fn create_beside<'w>(
+    entry: &Entry<'_>,
+    source_mode: u32,
+    naming: Naming,
+) -> Result<OpenDest<'w>, Errno> {
     let name = hidden_name(entry.dest_name);
-    let mode = entry.ctx.policy.creation_mode(source_mode);
+    let policy = &entry.ctx.policy;
+    let mut mode = policy.creation_mode(source_mode);
+    if naming == Naming::Hidden && policy.last_mode(source_mode, Origin::Created).is_some() {
+        mode |= OWNER_FILE;
+    }
     let file = entry
         .ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
-    Ok(OpenDest::beside(file, name.into_boxed_c_str()))
+    Ok(OpenDest::beside(file, name.into_boxed_c_str(), naming))
 }
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
@@ -257,7 +302,6 @@ fn may_be_named_last(entry: &Entry<'_>, source: &Stat) -> bool {
     source.st_size >= NAMED_LAST_FROM as i64
         && sys::is_regular(source)
         && entry.ctx.policy.writes_content
-        && may_be_opened_again(entry, source)
 }
 
 /// Returns `true` if the user may open the complete copy of `source` to write to it. That is how a process that watches
@@ -285,9 +329,9 @@ pub(crate) fn open<'o>(
 ) -> Result<Option<OpenDest<'o>>, Failure> {
     if way == Way::Create
         && may_be_named_last(entry, &source.stat)
-        && let Some(file) = try_create_unnamed(entry, &source.stat)
+        && let Some(dest) = try_create_nameless(entry, source)
     {
-        return Ok(Some(OpenDest::new_file(file, Naming::WhenComplete)));
+        return Ok(Some(dest));
     }
     let opening = Opening { entry, source };
     match entry.may_be_met() {
@@ -458,7 +502,7 @@ impl<'o> Opening<'o> {
         if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
             return Err(failed(Errno::PERM));
         }
-        create_beside(entry, source.stat.st_mode).map_err(failed)
+        create_beside(entry, source.stat.st_mode, Naming::Replacing).map_err(failed)
     }
 
     /// Creates the file that a link at the dest leads to.

@@ -14,6 +14,7 @@
 //! time of opening both sides (tmpfs, 2 cores; repeat it with the benchmark cell `copy-100k`).
 
 use std::num::NonZeroU64;
+use std::ops::Range;
 use std::os::fd::AsFd;
 
 use rustix::fs::FileType;
@@ -21,7 +22,9 @@ use rustix::io::Errno;
 
 use super::{CopyScratch, CopyWorker};
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
-use crate::copy::content::{ContentCopy, ContentError, Moved, Next, OpenSource, Sink, Unmoved};
+use crate::copy::content::{
+    ContentCopy, ContentError, Divide, Moved, Next, OpenSource, Sink, Unmoved,
+};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{Naming, OpenDest};
@@ -29,9 +32,11 @@ use crate::copy::durability::Durability;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyNode, FileId};
 use crate::copy::options::Reflink;
+use crate::distribute::LargeCopy;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::sys::{self, Blocking, Identity, Inode, Stat, Storage, WriteBack};
+use crate::walk;
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
@@ -240,6 +245,7 @@ impl<'f> Filling<'f> {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
             keeps_content: self.dest.keeps_content,
+            divide: (self.dest.naming == Naming::Hidden).then_some(self),
         };
         let mut after = |bytes| after_piece(worker, bytes);
         let options = self.entry.ctx.policy.options;
@@ -280,10 +286,7 @@ impl<'f> Filling<'f> {
         } = self;
         let is_file = dest.is_file;
         let has_name = match dest.naming {
-            Naming::Replacing => {
-                dest.close_and_rename(entry)?;
-                true
-            }
+            Naming::Replacing | Naming::Hidden => dest.close_and_rename(entry)?,
             Naming::WhenComplete if !dest.give_name(entry) => false,
             Naming::WhenComplete | Naming::AtOnce => {
                 let OpenDest { fd, writing, .. } = dest;
@@ -397,7 +400,7 @@ impl<'f> Filling<'f> {
                         let _ = self.dest.remove(entry);
                     }
                     Naming::AtOnce | Naming::WhenComplete => {}
-                    Naming::Replacing => self.dest.remove_hidden(entry),
+                    Naming::Replacing | Naming::Hidden => self.dest.remove_hidden(entry),
                 }
                 entry
                     .dest_error(Operation::Clone, errno)
@@ -446,11 +449,11 @@ impl<'f> Filling<'f> {
         Ok(())
     }
 
-    /// Leaves the content that was moved before an error at the dest, as cp does, and warns about it. A dest that would have
-    /// been replaced stays as it is.
+    /// Leaves the content that was moved before an error at the dest, as cp does, and warns about it. Removes a dest that has
+    /// a hidden name.
     fn keep_incomplete(self) {
         let entry = self.entry;
-        if self.dest.naming == Naming::Replacing {
+        if self.dest.hidden_name().is_some() {
             return self.dest.remove_hidden(entry);
         }
         self.mark_incomplete();
@@ -458,7 +461,7 @@ impl<'f> Filling<'f> {
         let is_file = self.dest.is_file;
         let has_name = match self.dest.naming {
             Naming::WhenComplete => self.dest.give_name(entry),
-            Naming::AtOnce | Naming::Replacing => true,
+            Naming::AtOnce | Naming::Replacing | Naming::Hidden => true,
         };
         if is_file && has_name {
             let left = Error::refused(Refusal::LeftIncomplete, entry.path(Side::Dest));
@@ -473,6 +476,32 @@ impl<'f> Filling<'f> {
             // If this fails, the dest keeps its new time, as after a failed cp.
             let _ = attributes::mark_incomplete(dest, &self.source.stat);
         }
+    }
+}
+
+impl Divide for Filling<'_> {
+    fn divide(&self, range: Range<u64>, goes_on: &mut dyn FnMut() -> bool) -> bool {
+        let Self {
+            entry,
+            source,
+            dest,
+            ..
+        } = self;
+        let sharing = entry.ctx.policy.options.setup.sharing;
+        let (Some(sharing), Some(hidden), Ok(seen)) =
+            (sharing, dest.hidden_name(), sys::stat_open(&dest.fd))
+        else {
+            return false;
+        };
+        let file = LargeCopy {
+            source: entry.path(Side::Source),
+            dest: entry.path_beside(hidden),
+            names_below: entry.node.map_or(0, |node| 1 + walk::levels(node)),
+            inodes: [source.stat.st_ino, seen.st_ino],
+            bytes: source.stat.st_size as u64,
+            modified: source.stat.st_mtime,
+        };
+        sharing.exchange.divide(&file, range, goes_on)
     }
 }
 

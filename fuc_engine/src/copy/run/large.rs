@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! listed ─▶ queued ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
-//!             ▲        │ not yet      │                          │
-//!             │        ▼              └▶ taken over              │
+//!             ▲        │ not yet                                 │
 //!             └────── waits ◀── the next one ────────────────────┘
 //! ```
 //!
@@ -39,7 +38,6 @@ use std::sync::{Mutex, OnceLock};
 
 use rustix::io::Errno;
 
-use super::sharing;
 use super::tasks::resume;
 use super::{CopyRun, CopyTask, EntryCopy, Processed};
 use crate::copy::content::OpenSource;
@@ -78,7 +76,7 @@ pub(super) fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
 }
 
 /// Returns `true` if the content may be copied at another time than the entries beside it, or before the next operand.
-pub(super) fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
+fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
     has_much_content(entry, source)
         && !entry.ctx.policy.options.rules.ask
         // Other names of the source wait until the copy is complete, so it is made at once.
@@ -389,7 +387,7 @@ pub(super) fn check_room(
     }
 }
 
-/// Copies the content if there is room, unless the caller does that.
+/// Copies the content if there is room.
 #[cold]
 pub(super) fn copy_content(
     copy: &mut EntryCopy<'_, '_, '_, '_>,
@@ -397,10 +395,6 @@ pub(super) fn copy_content(
 ) -> Result<Processed, Failure> {
     let EntryCopy { run, entry, .. } = *copy;
     check_room(run, entry, &source.stat)?;
-    if may_come_later(entry, &source.stat) && sharing::is_taken_over(run, entry, &source) {
-        entry.emit_copied(None);
-        return Ok(Processed::Handled);
-    }
     copy.copy_content(&source)
 }
 

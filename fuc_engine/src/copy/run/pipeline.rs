@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::large::{TASK_FROM, may_come_later};
+use super::large::TASK_FROM;
 use super::{CopyTask, EntryCopy, Processed, durable, large, sharing, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
@@ -199,10 +199,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         if kind == FileType::RegularFile
             || kind != FileType::Symlink && policy.reads_special_content()
         {
-            if self.run.stealing.is_some() && may_come_later(self.entry, source) {
-                let opened = file::open_seen(self.entry, source, &mut self.worker.scratch.own)?;
-                return large::copy_content(self, opened);
-            }
             return self.make_or_link(Making::File, Some(source), |copy, way| {
                 let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
                 copy.fill(&opened, way)

@@ -1,5 +1,4 @@
-//! Shares a copy with other engines: reaches their directories, gives entries to their homes, and leaves large files to
-//! the caller.
+//! Shares a copy with other engines: reaches their directories, and gives entries to their homes.
 
 use std::ffi::CStr;
 use std::ops::ControlFlow;
@@ -8,69 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::io::Errno;
 
 use super::{CopyRun, EntryCopy, Processed};
-use crate::copy::content::OpenSource;
 use crate::copy::context::Failure;
-use crate::copy::decide::mode::{OWNER, OWNER_FILE, Origin};
-use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyNode, Symlinks};
+use crate::copy::decide::mode::Origin;
+use crate::copy::facts::CopyNode;
 use crate::copy::make::directory;
 use crate::copy::operand::{DestParent, open_parent};
-use crate::copy::options::{ModePolicy, Sparse};
-use crate::distribute::LargeCopy;
 use crate::error::Refusal;
 use crate::node::{Finished, Side};
-use crate::sys::{self, Fd, Stat, Storage};
+use crate::sys::{self, Fd, Stat};
 use crate::walk;
-
-/// Lets the caller copy a large file, if several engines could copy parts of it: the content must be read and written, the
-/// dest is new, and no other name will lead to it. Returns `true` if the caller does.
-#[cold]
-pub(super) fn is_taken_over(run: &CopyRun<'_>, entry: &Entry<'_>, source: &OpenSource) -> bool {
-    let ctx = &run.ctx;
-    let Some(stealing) = &run.stealing else {
-        return false;
-    };
-    let options = ctx.policy.options;
-    let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
-    let may_be_met = match entry.node {
-        Some(_) => ctx.merges_directories,
-        None => ctx.operands.may_share_dest(entry.operand),
-    };
-    let is_vacant = || {
-        entry.dest_directory_origin() == Origin::Created
-            || entry.stat_dest(Symlinks::NoFollow).err() == Some(Errno::NOENT)
-    };
-    if kernel_copies
-        || may_be_met
-        || options.parents
-        // Zeros in several parts would have to be found together, and this engine would read all of the copy.
-        || options.sparse == Sparse::Always
-        || options.verify
-        || entry.dest_name.to_bytes().ends_with(b"/")
-        || !is_vacant()
-    {
-        return false;
-    }
-    let look = |side| sys::stat_open(&entry.open_directory(side)?);
-    let (Ok(source_dir), Ok(dest_dir)) = (look(Side::Source), look(Side::Dest)) else {
-        return false;
-    };
-    let mode = ctx.policy.creation_mode(source.stat.st_mode);
-    // Otherwise the dest could not be opened again, or not get its name when its directory is complete.
-    let stays_writable = (mode & OWNER_FILE == OWNER_FILE
-        || options.preserve.mode == ModePolicy::Preserve)
-        && (entry.is_operand() || source_dir.st_mode & OWNER == OWNER);
-    stays_writable
-        && stealing.exchange.divide(LargeCopy {
-            source: entry.path(Side::Source),
-            dest: entry.path(Side::Dest),
-            names_below: entry.node.map_or(0, |node| 1 + walk::levels(node)),
-            inode: source.stat.st_ino,
-            directories: [source_dir.st_ino, dest_dir.st_ino],
-            bytes: source.stat.st_size as u64,
-            mode: mode | OWNER_FILE,
-        })
-}
 
 /// Gives an entry that may have other names to the home of its source, before anything is done about its dest. Returns
 /// `None` if this engine is the home.
