@@ -3,6 +3,7 @@
 use testkit::{
     or_skip,
     run::{Pair, Run},
+    snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
@@ -243,4 +244,24 @@ fn a_file_for_which_no_worker_waits_wakes_none() {
     let calls = or_skip!(calls);
     let wakes = calls.iter().filter(|call| call.name == "futex").count();
     assert!(wakes < FILES / 2, "{wakes} calls for {FILES} files");
+}
+
+#[test]
+fn rights_that_an_older_copy_has_already_are_not_set_again() {
+    let scratch = Scratch::in_memory();
+    let tree = Tree::at(scratch.path());
+    for (mode, sets) in [(0o640, false), (0o600, true), (0o644, true)] {
+        tree.file("s", "new")
+            .mode(0o640)
+            .file("d", "old")
+            .mode(mode);
+        let run = Run::new(CPZ).args(["-a", "s", "d"]).current_dir(&scratch);
+        let calls = or_skip!(run.calls());
+        let is_about_rights = |name: &str| ["fchmod", "fchown", "fremovexattr"].contains(&name);
+        let set = calls.iter().filter(|call| is_about_rights(&call.name));
+        let set: Vec<_> = set.map(|call| &call.name).collect();
+        assert_eq!(!set.is_empty(), sets, "{mode:o}: {set:?}");
+        let at = |name: &str| scratch.path().join(name);
+        assert_same_tree(at("s"), at("d"), Attributes::ALL - Attributes::ATIME);
+    }
 }

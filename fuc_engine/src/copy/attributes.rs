@@ -82,11 +82,37 @@ pub(super) struct Transfer<'a> {
     pub(super) is_parent: bool,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
+    /// The dest has its owner and its mode already, and no ACL.
+    pub(super) has_rights: bool,
 }
 
 /// Makes an incomplete dest older than its source, so that no later run takes it for complete.
 pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), Errno> {
     dest.set_modified(sys::modified(source).earlier())
+}
+
+/// Returns `true` if an existing dest, which was seen as `present`, has the owner and the permissions of its source already,
+/// and no ACL. They need not be set again: on a server, each call is a request.
+pub(super) fn are_rights_equal(
+    policy: &Policy<'_>,
+    dest: BorrowedFd<'_>,
+    [source, present]: [&Stat; 2],
+    is_native: impl FnOnce() -> bool,
+) -> bool {
+    const SET_ID: u32 = 0o6000;
+    let preserve = &policy.options.preserve;
+    preserve.ownership
+        && preserve.mode == ModePolicy::Preserve
+        && source.st_mode == present.st_mode
+        // The kernel may remove these bits when content is written.
+        && source.st_mode & SET_ID == 0
+        && !has_other_owner(source, present)
+        && match Inode::Opened(dest).xattr(ACCESS_ACL) {
+            Err(Errno::NODATA) => true,
+            // A server may have ACLs of another kind.
+            Err(Errno::OPNOTSUPP) => is_native(),
+            _ => false,
+        }
 }
 
 /// Removes the permissions of an existing dest that the finished copy will not have, before any content
@@ -176,7 +202,7 @@ impl Transfer<'_> {
     ) -> Result<(), AttributeError> {
         let mut mode = self.mode;
         let preserve = &self.policy.options.preserve;
-        if preserve.ownership {
+        if preserve.ownership && !self.has_rights {
             let (owned, kind) = (self.set_owner()?, sys::file_type(self.stat));
             if owned != Ownership::NotSet {
                 mode = mode.map(|mode| mode::after_chown(preserve, mode, kind));
@@ -401,6 +427,7 @@ impl Transfer<'_> {
                 })?;
                 self.dest.set_xattr(ACCESS_ACL, acl)?;
             }
+            None if self.has_rights => return Ok(()),
             None => self
                 .remove_acl(ACCESS_ACL)
                 .inspect_err(|_| self.set_mode_beside_unknown_acl(mode))?,
@@ -518,6 +545,7 @@ pub(super) fn transfer(
                 .last_mode(stat.st_mode, origin)
                 .map(|mode| mode | present.st_mode & 0o7000),
         },
+        has_rights: false,
     };
     Ok(transfer.run())
 }

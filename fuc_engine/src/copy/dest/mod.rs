@@ -66,6 +66,8 @@ pub(crate) struct OpenDest<'w> {
     pub(crate) naming: Naming,
     /// The mode that an existing dest gets back if its copy fails, if it was changed.
     pub(crate) mode_before: Option<u32>,
+    /// An existing dest has the owner and the permissions of its source already.
+    pub(crate) has_rights: bool,
     /// The dest may be the source, so it was not truncated.
     pub(crate) keeps_content: bool,
     /// Boxed, because few dests need it.
@@ -99,6 +101,7 @@ impl<'w> OpenDest<'w> {
             origin: Origin::Created,
             naming,
             mode_before: None,
+            has_rights: false,
             keeps_content: false,
             writing: None,
         }
@@ -589,14 +592,19 @@ impl<'o> Opening<'o> {
         Ok(present)
     }
 
-    /// Takes away permissions of an existing dest until its copy is complete.
+    /// Takes away permissions of an existing dest until its copy is complete, unless it has those of its source.
     fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'o> {
         let Self { entry, source } = self;
-        let policy = &entry.ctx.policy;
+        let ctx = entry.ctx;
+        let is_native = || ctx.is_native(FileId::of(present).device, dest.as_fd());
+        let both = [&source.stat, present];
+        let has_rights = attributes::are_rights_equal(&ctx.policy, dest.as_fd(), both, is_native);
+        let restrict = || attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);
         OpenDest {
             is_file: sys::is_regular(present),
             origin: Origin::Existing,
-            mode_before: attributes::restrict(policy, dest.as_fd(), present, &source.stat),
+            mode_before: if has_rights { None } else { restrict() },
+            has_rights,
             ..OpenDest::new_file(dest, Naming::AtOnce)
         }
     }

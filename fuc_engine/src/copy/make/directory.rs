@@ -503,6 +503,7 @@ fn transfer(
         },
         has_access_time: mark.has_access_time(),
         is_parent: false,
+        has_rights: false,
         mode: mark.mode(),
     };
     transfer.run()

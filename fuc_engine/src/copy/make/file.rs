@@ -365,6 +365,7 @@ impl<'f> Filling<'f> {
             has_access_time: false,
             is_parent: false,
             mode: policy.last_mode(self.source.stat.st_mode, origin),
+            has_rights: self.dest.has_rights,
         };
         transfer.run()
     }
