@@ -28,6 +28,13 @@ pub(crate) fn pass_on_no_ignored_signals() {
     }
 }
 
+/// Calls a function when this process exits.
+#[expect(unsafe_code, reason = "std has no function for this")]
+pub(crate) fn at_exit(function: extern "C" fn()) {
+    // SAFETY: The function is safe to call at any time. If it can't be registered, it is only not called.
+    unsafe { libc::atexit(function) };
+}
+
 #[cfg(test)]
 mod tests {
     use crate::run::Run;

@@ -1,4 +1,4 @@
-//! Finds out what the machine can do. A test that can't run here prints the reason and returns: it neither
+//! Finds out what the machine can do. A test that can't run here returns, and is counted with its reason: it neither
 //! fails nor passes silently.
 //!
 //! ```no_run
@@ -14,10 +14,11 @@
 //! ```
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     env,
     ffi::OsStr,
     fs::{self, File},
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process::Command,
     sync::{Mutex, PoisonError},
@@ -29,8 +30,9 @@ use rustix::{
 };
 
 use crate::{
+    sys::at_exit,
     tree::{Scratch, acl},
-    util::{note, write_note},
+    util::write_note,
 };
 
 pub use fuser::FileType;
@@ -57,28 +59,47 @@ pub const NOBODY: u32 = 65534;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skip(pub String);
 
+/// How often tests of this process were skipped, by the reason.
+static SKIPPED: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
 impl Skip {
-    /// Prints `SKIP: reason` past the test harness, which captures other output, once for each reason in a test
-    /// binary. If `FUC_SKIPS` names a file, each skip is a line of that file instead.
+    /// Counts a skip. When the process ends, one line on stderr has the number and all reasons. If `FUC_SKIPS` names a file,
+    /// each skip is a line of that file instead.
     ///
     /// # Panics
     /// If that file can't be written.
     pub fn announce(&self) {
-        static ANNOUNCED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-        let line = format!("SKIP: {}", self.0);
         if let Some(path) = env::var_os("FUC_SKIPS") {
             let opened = File::options().append(true).create(true).open(path);
+            let line = format!("SKIP: {}", self.0);
             let written = opened.and_then(|file| write_note(&file, &line));
             return written.expect("FUC_SKIPS is a file that can be written");
         }
-        let mut announced = ANNOUNCED.lock().unwrap_or_else(PoisonError::into_inner);
-        if announced.insert(line.clone()) {
-            note(&line);
+        let mut skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+        if skipped.is_empty() {
+            at_exit(report_skips);
         }
+        *skipped.entry(self.0.clone()).or_default() += 1;
     }
 }
 
-/// Prints `SKIP: reason`, formatted as by `format!`, and returns from the test.
+/// Prints how many tests were skipped, and why.
+extern "C" fn report_skips() {
+    let skipped = SKIPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let number: usize = skipped.values().sum();
+    let reasons = skipped
+        .iter()
+        .map(|(reason, number)| format!("{reason} ({number})"));
+    let reasons: Vec<String> = reasons.collect();
+    // A closed stderr is not worth a failed test.
+    let _ = writeln!(
+        io::stderr(),
+        "SKIP: {number} tests or parts of tests: {}",
+        reasons.join(", ")
+    );
+}
+
+/// Skips the test for a reason, which is formatted as by `format!`.
 #[macro_export]
 macro_rules! skip {
     ($($reason:tt)+) => {{
@@ -87,7 +108,7 @@ macro_rules! skip {
     }};
 }
 
-/// Unwraps a `Result<_, Skip>`, or prints the reason and returns from the test.
+/// Unwraps a `Result<_, Skip>`, or skips the test.
 #[macro_export]
 macro_rules! or_skip {
     ($probed:expr) => {

@@ -37,6 +37,7 @@ pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;
 pub use parity::{Observed, Parity};
+pub use table::{Table, plant};
 pub use twins::twin;
 pub use wrapped::Link;
 use wrapped::lend;
@@ -51,6 +52,7 @@ mod input;
 mod live;
 mod pair;
 mod parity;
+mod table;
 mod twins;
 mod wrapped;
 

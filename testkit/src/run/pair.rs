@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, path::Path};
 
-use super::{Link, Outcome, Parity, Run, normal_lines, twin};
+use super::{Link, Outcome, Parity, Run, Table, normal_lines, twin};
 use crate::{
     probe::{NOBODY, Skip, is_root},
     tree::{Scratch, Tree},
@@ -53,7 +53,28 @@ impl Pair {
         self.bare().args(["-r"])
     }
 
-    fn bare(&self) -> Parity {
+    /// Starts a table of command lines.
+    #[must_use]
+    pub fn table<'a>(self) -> Table<'a> {
+        Table::of(self)
+    }
+
+    /// Runs all rows of a table, see [`Table::rows`].
+    ///
+    /// # Panics
+    /// If a row fails.
+    #[track_caller]
+    pub fn rows(self, text: &str) {
+        self.table().rows(text);
+    }
+
+    /// Returns the names of both commands, ours first.
+    pub(super) fn names(&self) -> [&'static str; 2] {
+        let ours = self.ours.rsplit('/').next();
+        [ours.unwrap_or(self.ours), self.gnu]
+    }
+
+    pub(super) fn bare(&self) -> Parity {
         let parity = Parity::new(self.ours, self.gnu);
         match self.only_newest {
             true => parity.only_newest(),

@@ -183,9 +183,7 @@ impl Parity {
     pub fn observe(&self, build: impl Fn(&Tree)) -> Result<[Observed; 2], Skip> {
         let gnu = self.gnu_program()?;
         let trees: [_; 2] = self.twins.make(build);
-        let link = self
-            .has_gnus_name
-            .then(|| Link::named(&self.gnu, &self.ours));
+        let link = self.linked();
         let ours = link.as_ref().map_or(self.ours.clone(), Link::path);
         // One period for both: what both have preserved is then as fresh for one as for the other.
         let begin = now();
@@ -197,6 +195,26 @@ impl Parity {
             tree: self.snapshot(tree, &period),
         };
         Ok([observed(ours, &trees[0]), observed(gnu, &trees[1])])
+    }
+
+    /// Builds a tree and runs ours. Returns what it did.
+    #[track_caller]
+    pub fn observe_ours(&self, build: impl Fn(&Tree)) -> Observed {
+        let [scratch] = self.twins.make(build);
+        let link = self.linked();
+        let ours = link.as_ref().map_or(self.ours.clone(), Link::path);
+        let (program, outcome) = self.run(ours, 0, &scratch);
+        Observed {
+            program,
+            outcome,
+            tree: self.snapshot(&scratch, &NEVER),
+        }
+    }
+
+    /// Makes the link by which ours has the name of GNU's, if it has.
+    fn linked(&self) -> Option<Link> {
+        let makes = || Link::named(&self.gnu, &self.ours);
+        self.has_gnus_name.then(makes)
     }
 
     /// Builds a tree, and runs ours with `--dry-run` and then with `--verbose` in it. Returns what both did, each with the
