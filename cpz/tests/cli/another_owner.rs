@@ -82,6 +82,7 @@ fn leaves_what_another_user_put_there(
 }
 
 #[test]
+#[ignore = "slow"]
 fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_the_new_one() {
     for flags in ["-r", "-a"] {
         leaves_what_another_user_put_there("mkdirat", flags, ["s/dir", "dir"], |tree| {
@@ -91,6 +92,7 @@ fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_the_new_o
 }
 
 #[test]
+#[ignore = "slow"]
 fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_a_new_parent() {
     leaves_what_another_user_put_there("mkdirat", "--parents", ["s/secret", "s"], |tree| {
         tree.file("s/secret", "secret").dir("d/own").mode(0o755);
@@ -98,6 +100,7 @@ fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_a_new_par
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_special_file_of_another_user_that_takes_the_place_of_the_new_one_keeps_its_attributes() {
     leaves_what_another_user_put_there("mknodat", "-a", ["s/fifo", "fifo"], |tree| {
         tree.fifo("s/fifo").mode(0o600).fifo("d/own").mode(0o755);

@@ -17,7 +17,7 @@ use testkit::{
 };
 
 use crate::interrupts::{BEFORE, start_in_the_middle, write_until_closed};
-use crate::support::{CPZ, complaint, succeeds};
+use crate::support::{CP, CPZ, complaint, succeeds};
 
 fn names(dir: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(dir)
@@ -266,31 +266,6 @@ fn a_file_that_may_not_be_written_to_is_replaced_only_by_force() {
     assert_eq!(names(&dir.join("d")), ["other", "own"]);
 }
 
-/// As `--remove-destination`, which leaves the source its own name.
-#[test]
-fn another_name_of_the_source_becomes_a_copy() {
-    let scratch = Scratch::new();
-    let dir = scratch.path();
-    Tree::at(dir)
-        .file("f", "content")
-        .hardlink("f", "g")
-        .symlink("l", "f");
-    for dest in ["g", "l"] {
-        succeeds(dir, &["--atomic", "f", dest]);
-        let copy = fs::symlink_metadata(dir.join(dest)).unwrap();
-        assert!(copy.is_file() && copy.nlink() == 1, "{dest}");
-        assert_eq!(read(dir, dest), "content");
-    }
-    let run = Run::new(CPZ).args(["--atomic", "f", "./f"]);
-    let outcome = run.current_dir(dir).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(
-        complaint(&outcome),
-        "cpz: 'f' and './f' are the same file\n"
-    );
-    assert_eq!(names(dir), ["f", "g", "l"]);
-}
-
 #[test]
 fn a_dest_stays_if_its_filesystem_renames_nothing() {
     for removal in [None, Some(Errno::PERM)] {
@@ -483,24 +458,20 @@ const DENIED: &str = "cpz: cannot create regular file 'd/f': Permission denied\n
                       cpz: cannot create regular file 'd/same': Permission denied";
 
 #[test]
-fn ways_to_clear_a_dest_are_refused() {
-    let scratch = Scratch::new();
-    for flag in [
-        "-b",
-        "--remove-destination",
-        "-l",
-        "-s",
-        "--attributes-only",
-    ] {
-        let outcome = Run::new(CPZ)
-            .args(["--atomic", flag, "a", "b"])
-            .current_dir(&scratch)
-            .output();
-        assert_eq!(outcome.status, Status::Exit(1), "{flag}");
-        let message = complaint(&outcome);
-        assert!(
-            message.starts_with("cpz: --atomic is mutually exclusive with "),
-            "{flag}: {message}"
-        );
-    }
+fn names_of_the_source_and_ways_to_clear_a_dest() {
+    CP.rows(
+        r"
+        # As with --remove-destination, another name of the source becomes a copy.
+        f=content g==f l->f
+        cpz --atomic f g
+        = -g g=content
+        cpz --atomic f l
+        = -l l=content
+        cpz --atomic f ./f
+        ! 'f' and './f' are the same file
+        # Other ways to clear a dest are refused.
+        cpz --atomic (-b|--remove-destination|-l|-s|--attributes-only) a b
+        ! --atomic is mutually exclusive with ...
+        ! try",
+    );
 }

@@ -1,76 +1,33 @@
 //! `CPZ_CONFIG`: options of a user's own for every run. The tests of rmz cover the rest.
 
-use std::fs;
-
-use testkit::{
-    run::{Outcome, Run, Status},
-    tree::{Scratch, Tree},
-};
-
-use crate::support::{CP, CPZ};
-
-fn run(config: &str, args: &[&str]) -> (Outcome, Scratch) {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a", "new")
-        .file("b", "old")
-        .file("config", config.as_bytes());
-    let run = Run::new(CPZ).args(args).env("CPZ_CONFIG", "config");
-    let outcome = run.current_dir(&scratch).output();
-    (outcome, scratch)
-}
-
-fn content_of_b(scratch: &Scratch) -> String {
-    fs::read_to_string(scratch.path().join("b")).expect("b can be read")
-}
+use crate::support::CP;
 
 #[test]
-fn an_option_of_the_file_takes_effect_together_with_the_command_line() {
-    for (args, copied) in [
-        (&["--exclude=!f*", "src", "d"][..], [true, false]),
-        (&["--no-config", "--exclude=!f*", "src", "d"], [true, true]),
-    ] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("src/f", "")
-            .file("src/g", "")
-            .file("config", "--exclude=?\n");
-        let run = Run::new(CPZ).args(args).env("CPZ_CONFIG", "config");
-        run.current_dir(&scratch).output().assert_success();
-        let is_copied = ["f", "g"].map(|name| scratch.path().join("d").join(name).exists());
-        assert_eq!(is_copied, copied, "{args:?}");
-    }
-}
-
-#[test]
-fn an_option_of_cp_in_the_file_is_refused() {
-    let (outcome, scratch) = run("--verify\n--force\n", &["a", "b"]);
-    let message = "cpz: config:2: '--force' is not an extension that can be set here\n";
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(outcome.stderr_text(), message);
-    assert_eq!(content_of_b(&scratch), "old");
-}
-
-#[test]
-fn an_extension_that_does_not_suit_every_run_is_refused() {
-    for line in [
-        "--dry-run",
-        "--resume",
-        "--files0-from=list",
-        "--exclude-from=-",
-    ] {
-        let (outcome, scratch) = run(&format!("{line}\n"), &["-a", "a", "b"]);
-        let message = format!("cpz: config:1: '{line}' is not an extension that can be set here\n");
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-        assert_eq!(outcome.stderr_text(), message);
-        assert_eq!(content_of_b(&scratch), "old");
-    }
-}
-
-#[test]
-fn a_link_called_cp_reads_no_file() {
-    let strict = CP.strict().args(["a", "b"]);
-    strict.env("CPZ_CONFIG", "config").check(|tree| {
-        tree.file("a", "").file("config", "nonsense");
-    });
+fn options_of_a_file() {
+    CP.rows(
+        r"
+        # An option of the file takes effect together with the command line.
+        src/{f,g}= config='--exclude=?\n'
+        CPZ_CONFIG=config cpz --exclude=!f* src d
+        = d/f=
+        CPZ_CONFIG=config cpz --no-config --exclude=!f* src d
+        = d/{f,g}=
+        # An option of cp is refused.
+        a=new b=old config='--verify\n--force\n'
+        CPZ_CONFIG=config cpz a b
+        ! config:2: '--force' is not an extension that can be set here
+        # So is an extension that does not suit every run.
+        a=new b=old config=--dry-run
+        CPZ_CONFIG=config cpz -a a b
+        ! config:1: '--dry-run' is not an extension that can be set here
+        a=new b=old config=--resume
+        CPZ_CONFIG=config cpz -a a b
+        ! config:1: '--resume' is not an extension that can be set here
+        a=new b=old config='--files0-from=list'
+        CPZ_CONFIG=config cpz -a a b
+        ! config:1: '--files0-from=list' is not an extension that can be set here
+        a=new b=old config='--exclude-from=-'
+        CPZ_CONFIG=config cpz -a a b
+        ! config:1: '--exclude-from=-' is not an extension that can be set here",
+    );
 }

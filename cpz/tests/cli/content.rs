@@ -11,63 +11,47 @@ use crate::support::CP;
 
 const MIB: u64 = 1 << 20;
 
-#[track_caller]
-fn copies_file_of(len_bytes: usize) {
-    let content = noise(len_bytes);
-    CP.check(["f", "new"], |tree| {
-        tree.file("f", &content);
-    });
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", &content).mode(0o600);
-    });
-    CP.check(["f", "old"], |tree| {
-        tree.file("f", &content).file("old", noise(5_000));
-    });
-}
-
 #[test]
-fn copies_an_empty_file() {
-    copies_file_of(0);
-}
-
-#[test]
-fn copies_a_file_of_one_byte() {
-    copies_file_of(1);
-}
-
-#[test]
-fn copies_a_file_of_one_page() {
-    copies_file_of(4096);
-}
-
-#[test]
-fn copies_a_file_of_a_mebibyte_and_some() {
-    copies_file_of((1 << 20) + 3);
-}
-
-#[test]
-fn copies_a_file_of_20_mebibytes_and_some() {
-    let content = noise((20 << 20) + 7);
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", &content);
-    });
-}
-
-#[test]
-fn copies_zeros_that_are_no_hole() {
+fn content_of_files() {
+    CP.rows(
+        r"
+        # Files of several sizes are copied, also in a directory and over another one.
+        (f=|f=1|f=~4096|f=~1048579) old=~5000
+        cpz f (new|old)
+        (d/f=|d/f=1|d/f=~4096|d/f=~20971527) d/f %600
+        cpz d new
+        # A dest that was longer is shortened.
+        (f=~100|f=) old=~100000
+        cpz f old
+        # Links become files of their own.
+        d/f=content d/twin==d/f
+        cpz d new
+        # No times are kept.
+        d/f=content @77 d/l->f @77 d @77
+        cpz d new",
+    );
+    if testkit::probe::supports_xattrs(&std::env::temp_dir()) {
+        CP.rows("d/f=content xattr:user.note=x d xattr:user.note=y \n cpz d new");
+    }
     CP.check(["f", "new"], |tree| {
         tree.file("f", vec![0; MIB as usize]);
     });
 }
 
 #[test]
-fn shortens_a_dest_that_was_longer() {
-    CP.check(["f", "old"], |tree| {
-        tree.file("f", noise(100)).file("old", noise(100_000));
-    });
-    CP.check(["f", "old"], |tree| {
-        tree.file("f", "").file("old", noise(100_000));
-    });
+fn files_of_the_kernel_are_copied_whole() {
+    for path in [
+        "/proc/version",
+        "/proc/filesystems",
+        "/proc/devices",
+        "/sys/kernel/mm/transparent_hugepage/enabled",
+        "/sys/kernel/mm/transparent_hugepage",
+    ] {
+        if !Path::new(path).exists() {
+            skip!("there is no {path}");
+        }
+        CP.rows(&format!("old=~100000 \n cpz {path} (new|old)"));
+    }
 }
 
 #[track_caller]
@@ -80,43 +64,24 @@ fn copies_holes(build: impl Fn(&Tree)) {
 }
 
 #[test]
-fn keeps_a_hole_at_the_start() {
-    copies_holes(|tree| {
-        tree.sparse("f", 2 * MIB, &[(2 * MIB - 5, b"tail!")]);
-    });
-}
-
-#[test]
-fn keeps_a_hole_in_the_middle() {
-    copies_holes(|tree| {
-        tree.sparse("f", 2 * MIB, &[(0, b"head"), (2 * MIB - 5, b"tail!")]);
-    });
-}
-
-#[test]
-fn keeps_a_hole_at_the_end() {
-    copies_holes(|tree| {
-        tree.sparse("f", 2 * MIB + 1, &[(0, b"head")]);
-    });
-}
-
-#[test]
-fn keeps_a_file_that_is_all_hole() {
-    copies_holes(|tree| {
-        tree.sparse("f", 4 * MIB, &[]);
-    });
-}
-
-#[test]
-fn keeps_no_hole_that_is_shorter_than_a_block() {
-    for len_bytes in [1, 511, 512, 8_193, 8_703, 8_704] {
-        copies_holes(|tree| {
-            let data: &[(u64, &[u8])] = match len_bytes {
-                ..=512 => &[],
-                _ => &[(0, b"data"), (4_093, b"data")],
-            };
-            tree.sparse("f", len_bytes, data);
-        });
+fn keeps_holes() {
+    type Data<'a> = &'a [(u64, &'a [u8])];
+    let end = (2 * MIB - 5, &b"tail!"[..]);
+    let files: [(u64, Data<'_>); 10] = [
+        (2 * MIB, &[end]),
+        (2 * MIB, &[(0, b"head"), end]),
+        (2 * MIB + 1, &[(0, b"head")]),
+        (4 * MIB, &[]),
+        // These are shorter than a block, and so have no holes.
+        (1, &[]),
+        (511, &[]),
+        (512, &[]),
+        (8_193, &[(0, b"data"), (4_093, b"data")]),
+        (8_703, &[(0, b"data"), (4_093, b"data")]),
+        (8_704, &[(0, b"data"), (4_093, b"data")]),
+    ];
+    for (len_bytes, data) in files {
+        copies_holes(|tree| _ = tree.sparse("f", len_bytes, data));
     }
 }
 
@@ -151,42 +116,6 @@ fn punches_no_old_data_into_holes() {
     });
 }
 
-#[track_caller]
-fn copies_whole(path: &str) {
-    if !Path::new(path).exists() {
-        skip!("there is no {path}");
-    }
-    CP.check([path, "new"], |_| {});
-    CP.check([path, "old"], |tree| {
-        tree.file("old", noise(100_000));
-    });
-}
-
-#[test]
-fn copies_files_of_proc_whole() {
-    copies_whole("/proc/version");
-}
-
-#[test]
-fn copies_longer_files_of_proc_whole() {
-    copies_whole("/proc/filesystems");
-    copies_whole("/proc/devices");
-}
-
-#[test]
-fn copies_files_of_sys_that_are_shorter_than_they_say() {
-    copies_whole("/sys/kernel/mm/transparent_hugepage/enabled");
-}
-
-#[test]
-fn copies_directories_of_sys() {
-    let dir = "/sys/kernel/mm/transparent_hugepage";
-    if !Path::new(dir).exists() {
-        skip!("there is no {dir}");
-    }
-    CP.check([dir, "new"], |_| {});
-}
-
 #[test]
 fn copies_the_flags_of_the_processor_whole() {
     let scratch = testkit::tree::Scratch::new();
@@ -200,37 +129,4 @@ fn copies_the_flags_of_the_processor_whole() {
         flags(&scratch.path().join("new")),
         flags(Path::new("/proc/cpuinfo"))
     );
-}
-
-#[test]
-fn copies_links_as_files_of_their_own() {
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", b"content").hardlink("d/f", "d/twin");
-    });
-}
-
-#[test]
-fn keeps_no_times() {
-    let long_ago = std::time::Duration::from_secs(77);
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", b"content")
-            .mtime(long_ago)
-            .symlink("d/l", "f")
-            .mtime(long_ago)
-            .select("d")
-            .mtime(long_ago);
-    });
-}
-
-#[test]
-fn keeps_no_extended_attributes() {
-    if !testkit::probe::supports_xattrs(&std::env::temp_dir()) {
-        skip!("no extended attributes here");
-    }
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", b"content")
-            .xattr("user.note", b"x")
-            .select("d")
-            .xattr("user.note", b"y");
-    });
 }

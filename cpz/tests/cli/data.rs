@@ -48,18 +48,21 @@ fn copies_on(fs: Fs, flag: &str, expected: bool) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn shares_blocks_on_xfs() {
     copies_on(Fs::Xfs, "--reflink=auto", true);
     copies_on(Fs::Xfs, "--reflink", true);
 }
 
 #[test]
+#[ignore = "slow"]
 fn shares_blocks_on_btrfs() {
     copies_on(Fs::Btrfs, "--reflink=auto", true);
     copies_on(Fs::Btrfs, "--reflink=always", true);
 }
 
 #[test]
+#[ignore = "slow"]
 fn shares_no_blocks_if_that_is_not_wanted() {
     copies_on(Fs::Xfs, "--reflink=never", false);
     copies_on(Fs::Btrfs, "--reflink=never", false);
@@ -150,6 +153,7 @@ fn makes_as_many_holes_as_cp() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn makes_as_many_holes_as_cp_on_ext4() {
     takes_as_much_room(
         or_skip!(LoopMount::new(Fs::Ext4, 300)).path(),
@@ -158,6 +162,7 @@ fn makes_as_many_holes_as_cp_on_ext4() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn makes_as_many_holes_as_cp_on_xfs() {
     takes_as_much_room(
         or_skip!(LoopMount::new(Fs::Xfs, 300)).path(),
@@ -166,6 +171,7 @@ fn makes_as_many_holes_as_cp_on_xfs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn makes_as_many_holes_as_cp_on_btrfs() {
     takes_as_much_room(
         or_skip!(LoopMount::new(Fs::Btrfs, 300)).path(),
@@ -174,6 +180,7 @@ fn makes_as_many_holes_as_cp_on_btrfs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn fills_holes_as_cp_does() {
     takes_as_much_room(Scratch::in_memory().path(), "--sparse=never");
     takes_as_much_room(
@@ -183,6 +190,7 @@ fn fills_holes_as_cp_does() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn sparse_copies_share_blocks_as_those_of_cp_do() {
     let mount = or_skip!(LoopMount::new(Fs::Xfs, 300));
     zeros(&Tree::at(mount.path()));
@@ -207,6 +215,7 @@ fn makes_holes_in_files_only() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_trees_sparsely() {
     CP.check(["--sparse=always", "d", "new"], zeros);
     CP.check(["--sparse=never", "d", "new"], zeros);
@@ -241,42 +250,27 @@ fn debugs(dir: &Path, dest: &str) {
             .sparse("d/holes", 100_000, &[(50_000, b"data")])
             .symlink("dangling", "nowhere");
     };
-    for reflink in ["auto", "always", "never"] {
-        for sparse in ["auto", "always", "never"] {
-            if reflink == "always" && sparse != "auto" {
-                continue;
-            }
-            let (reflink, sparse) = (format!("--reflink={reflink}"), format!("--sparse={sparse}"));
-            let check = |args: &[&str]| {
-                let flags = ["--debug", &reflink, &sparse];
-                let script = format!("rm -rf {dest}; mkdir {dest}; \"$@\"");
-                let parity = NEWEST_CP.parity().in_script(&script).on(dir);
-                parity.args(flags).args(args).check(build);
-            };
-            check(&["d", dest]);
-            check(&["d/.", "d/holes", dest]);
-            for source in ["d/data", "d/empty", "d/hole", "d/holes"] {
-                check(&[source, "/dev/null"]);
-            }
-            for source in ["/proc/version", "/sys/kernel/fscaps"] {
-                check(&[source, dest]);
-            }
-            check(&["--copy-contents", "/dev/null", dest]);
-            check(&["--attributes-only", "d", dest]);
-            check(&["d/data", "dangling"]);
-            check(&["d/data", "missing/new"]);
-            check(&["d/data", "/dev/full"]);
-        }
-    }
+    let script = format!("rm -rf {dest}; mkdir {dest}; \"$@\"");
+    let table = NEWEST_CP.table().build(build);
+    let table = table.setting(|parity| parity.in_script(&script).on(dir));
+    table.rows(&format!(
+        "cpz --debug (--reflink=always|--sparse=auto|--sparse=always|--sparse=never) (d|d/. d/holes|/proc/version) {dest}
+        cpz --debug --reflink=never --sparse=(auto|always|never) (d|/sys/kernel/fscaps) {dest}
+        cpz --debug (--reflink=always|--sparse=auto) (--copy-contents /dev/null|--attributes-only d) {dest}
+        cpz --debug (|--reflink=always|--reflink=never --sparse=always) (d/data|d/empty|d/hole|d/holes) /dev/null
+        cpz --debug (|--reflink=never) d/data (dangling|missing/new|/dev/full)"
+    ));
 }
 
 #[test]
+#[ignore = "slow"]
 fn debug_says_of_each_file_what_cp_says() {
     debugs(&memory(), "new");
     debugs(or_skip!(LoopMount::new(Fs::Xfs, 300)).path(), "new");
 }
 
 #[test]
+#[ignore = "slow"]
 fn debug_says_of_files_for_another_filesystem_what_cp_says() {
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 100));
     let dest = other.path().join("new").display().to_string();
@@ -326,6 +320,7 @@ fn cached(path: &Path) -> u64 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_cache_leaves_neither_source_nor_copy_in_the_page_cache() {
     if !has_program("fincore") {
         skip!("there is no fincore");

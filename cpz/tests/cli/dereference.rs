@@ -4,133 +4,68 @@ use std::process::Command;
 
 use testkit::{
     or_skip,
-    probe::{self, Fs, LoopMount, NOBODY, has_program, is_root},
-    run::{Parity, Run},
+    probe::{self, Fs, LoopMount, has_program, is_root},
+    run::Run,
     skip,
     tree::{Scratch, Tree, chain},
 };
 
 use crate::support::{CP, CPZ};
 
-fn links(tree: &Tree) {
-    tree.file("d/f", b"content")
-        .dir("d/sub")
-        .file("e/x", b"elsewhere")
-        .file("e/deep/y", b"deeper")
-        .symlink("d/link", "f")
-        .symlink("d/to-dir", "../e")
-        .symlink("d/again", "../e")
-        .symlink("dir-link", "d")
-        .symlink("file-link", "d/f")
-        .symlink("dangling", "nowhere")
-        .dir("into");
-}
-
 #[test]
-fn follows_all_links_with_capital_l() {
-    CP.check(["-L", "d", "new"], links);
-    CP.check(["-Lv", "dir-link", "new"], links);
-    CP.check(["-L", "dir-link", "d", "file-link", "into"], links);
-    CP.check_strict(["-RL", "d", "new"], links);
-}
-
-#[test]
-fn follows_links_among_the_sources_with_capital_h() {
-    CP.check(["-H", "dir-link", "new"], links);
-    CP.check(["-Hv", "dir-link", "file-link", "d", "into"], links);
-    CP.check_strict(["-H", "file-link", "new"], links);
-    CP.check_strict(["-RH", "dir-link", "new"], links);
-}
-
-#[test]
-fn follows_no_links_with_capital_p() {
-    CP.check_strict(["-P", "file-link", "new"], links);
-    CP.check_strict(["-P", "dir-link", "dangling", "into"], links);
-    CP.check_strict(["-RP", "dir-link", "new"], links);
-    CP.check(["-P", "d", "new"], links);
-}
-
-#[test]
-fn lets_the_last_of_these_flags_win() {
-    CP.check(["-HLP", "dir-link", "new"], links);
-    CP.check(["-PLH", "dir-link", "new"], links);
-    CP.check(["-L", "--no-dereference", "d", "new"], links);
-    CP.check(["-P", "--dereference", "d", "new"], links);
-    CP.check_strict(["-LP", "-R", "file-link", "new"], links);
-}
-
-#[test]
-fn refuses_directories_behind_links_without_r() {
-    CP.check_strict(["-L", "dir-link", "new"], links);
-    CP.check_strict(["-H", "dir-link", "new"], links);
-}
-
-#[test]
-fn names_links_that_lead_nowhere() {
-    fn lost(tree: &Tree) {
-        tree.symlink("d/dangling", "nowhere")
-            .symlink("d/loop", "loop")
-            .symlink("d/a", "b")
-            .symlink("d/b", "a")
-            .file("d/f", b"content")
-            .symlink("dangling", "nowhere")
-            .symlink("loop", "loop");
-    }
-    CP.check(["-Lv", "d", "new"], lost);
-    CP.check(["-L", "dangling", "new"], lost);
-    CP.check(["-H", "loop", "new"], lost);
-    CP.check(["-H", "d", "new"], lost);
-}
-
-#[test]
-fn refuses_links_that_lead_back_up() {
-    CP.check(["-Lv", "d", "new"], |tree| {
-        tree.symlink("d/self", ".")
-            .symlink("d/sub/up", "..")
-            .symlink("d/sub/sub/top", "../..")
-            .symlink("d/sub/back", "../../e")
-            .symlink("e/there", "../d/sub")
-            .file("d/sub/f", b"content");
-    });
-}
-
-#[test]
-fn follows_links_to_fifos_and_recreates_them() {
-    CP.check(["-L", "d", "new"], |tree| {
-        tree.fifo("d/p").symlink("d/link", "p");
-    });
-}
-
-#[test]
-fn leaves_special_files_alone_if_links_are_followed() {
-    fn taken(tree: &Tree) {
-        tree.fifo("d/p")
-            .symlink("d/l", "f")
-            .file("d/f", b"new")
-            .file("into/d/p", b"old")
-            .symlink("into/d/l", "gone");
-    }
-    CP.check(["-Lv", "d", "into"], taken);
-    CP.check(["-Lfv", "d", "into"], taken);
-    CP.check(["-Hv", "d", "into"], taken);
-    CP.check(["-H", "d/p", "into/d"], taken);
-}
-
-#[test]
-fn follows_links_as_an_ordinary_user() {
-    CP.check_as_nobody(["-L", "d", "new"], |tree| {
-        tree.file("locked/f", b"content")
-            .symlink("d/link", "../locked")
-            .symlink("d/file", "../locked/f")
-            .select("locked")
-            .mode(0);
-    });
-    CP.check_as_nobody(["-L", "d", "new"], |tree| {
-        tree.file("locked/f", b"content")
-            .symlink("d/link", "../locked")
-            .select("locked")
-            .mode(0o555);
-    });
+fn symlinks_in_a_source_are_followed_or_not() {
+    CP.rows(
+        r"
+        # -L follows all links.
+        d/f=content d/sub/ e/x=elsewhere e/deep/y=deeper d/link->f d/to-dir->../e d/again->../e dir-link->d
+        file-link->d/f dangling->nowhere into/
+        cpz -L d new
+        cpz -Lv dir-link new
+        cpz -L dir-link d file-link into
+        cp -RL d new
+        # -H follows links among the sources.
+        cpz -H dir-link new
+        cpz -Hv dir-link file-link d into
+        cp -H file-link new
+        cp -RH dir-link new
+        # -P follows none.
+        cp -P file-link new
+        cp -P dir-link dangling into
+        cp -RP dir-link new
+        cpz -P d new
+        # The last of these flags wins.
+        cpz (-HLP|-PLH) dir-link new
+        cpz (-L --no-dereference|-P --dereference) d new
+        cp -LP -R file-link new
+        # Directories behind links are refused without -r.
+        cp (-L|-H) dir-link new
+        # Links that lead nowhere are named.
+        d/dangling->nowhere d/loop->loop d/a->b d/b->a d/f=content dangling->nowhere loop->loop
+        cpz -Lv d new
+        cpz -L dangling new
+        cpz -H (loop|d) new
+        # Links that lead back up are refused.
+        d/self->. d/sub/up->.. d/sub/sub/top->../.. d/sub/back->../../e e/there->../d/sub d/sub/f=content
+        cpz -Lv d new
+        # An obstacle is reported before a looping link.
+        d/f= d/loop->../d dest/d/loop='in the way'
+        cpz -L d dest
+        # Links to FIFOs are followed, and the FIFOs made.
+        d/p<fifo> d/link->p
+        cpz -L d new
+        # A special file of the dest stays if links are followed.
+        d/p<fifo> d/l->f d/f=new into/d/p=old into/d/l->gone
+        cpz (-Lv|-Lfv|-Hv) d into
+        cpz -H d/p into/d
+        # Nothing is followed that is not the user's to follow.
+        locked/f=content d/link->../locked d/file->../locked/f locked %(0|555)
+        user cpz -L d new
+        d/shadow->/etc/shadow d/f=content
+        user bare cpz -RL d new
+        # Sockets are not read.
+        d/socket<socket> d/f=content
+        cpz --copy-contents d new",
+    );
 }
 
 #[test]
@@ -212,57 +147,21 @@ fn reads_special_files_with_copy_contents() {
     if !probe::is_root() {
         skip!("only root can make devices");
     }
-    fn devices(tree: &Tree) {
-        tree.char_device("d/null", 1, 3)
-            .char_device("null", 1, 3)
-            .file("d/f", b"content")
-            .file("old", b"old");
-    }
-    CP.check(["--copy-contents", "d", "new"], devices);
-    CP.check(["--copy-contents", "null", "new"], devices);
-    CP.check(["-v", "--copy-contents", "null", "old"], devices);
-    CP.check(["-Lv", "--copy-contents", "null", "old"], devices);
+    CP.rows(
+        "d/null<null> null<null> d/f=content old=old
+        cpz --copy-contents (d|null) new
+        cpz (-v|-Lv) --copy-contents null old",
+    );
 }
 
 #[test]
 fn reads_fifos_with_copy_contents() {
-    crate::support::CP
-        .parity()
+    CP.parity()
         .in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
         .args(["--copy-contents", "d", "new"])
         .check(|tree| {
             tree.fifo("d/p").file("d/f", b"content");
         });
-}
-
-#[test]
-fn reads_no_sockets() {
-    CP.check(["--copy-contents", "d", "new"], |tree| {
-        tree.socket("d/socket").file("d/f", b"content");
-    });
-}
-
-#[test]
-fn follows_nothing_that_is_not_the_users_to_follow() {
-    if !probe::is_root() {
-        skip!("only root can become another user");
-    }
-    Parity::new(CPZ, "cp")
-        .args(["-RL", "d", "new"])
-        .uid(NOBODY)
-        .check(|tree| {
-            tree.symlink("d/shadow", "/etc/shadow")
-                .file("d/f", b"content");
-        });
-}
-
-#[test]
-fn reports_an_obstacle_before_a_looping_link() {
-    CP.check(["-L", "d", "dest"], |tree| {
-        tree.file("d/f", b"")
-            .symlink("d/loop", "../d")
-            .file("dest/d/loop", b"in the way");
-    });
 }
 
 /// Opening it would mount what autofs has not mounted yet, and could wait for a dead server.

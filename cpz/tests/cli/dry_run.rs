@@ -1,87 +1,74 @@
 //! `--dry-run`, which GNU's cp does not have: what a real run would print, and nothing is touched.
 
 use testkit::{
-    probe::{NOBODY, is_root},
-    run::{Outcome, Run, Status, as_done, check_dry_run},
-    skip,
+    run::{Run, Status, check_dry_run, plant},
     tree::{Scratch, Tree},
 };
 
-use crate::support::CPZ;
+use crate::support::{CP, CPZ};
 
 #[test]
-fn ends_with_the_entries_and_the_bytes_that_would_be_copied() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("s/a", "12345")
-        .file("s/d/b", "123")
-        .dir("t");
-    let total = Run::new(CPZ).args(["--dry-run=total", "s", "t"]);
-    let total = total.current_dir(&scratch).output();
-    assert_eq!(
-        total.assert_success().stdout_text(),
-        "would copy 4 entries, 8 B\n"
+fn plans() {
+    CP.rows(
+        r"
+        # A plan ends with the entries and the bytes that would be copied.
+        s/a=12345 s/d/b=123 t/
+        cpz --dry-run=total s t
+        > would copy 4 entries, 8 B
+        cpz --dry-run s t
+        > would copy 's' -> 't/s'
+        > would copy 's/a' -> 't/s/a'
+        > would copy 's/d' -> 't/s/d'
+        > would copy 's/d/b' -> 't/s/d/b'
+        > would copy 4 entries, 8 B
+        # Each operand is seen as if no other one had been copied.
+        a/f=1 b/f=2 t/
+        cpz --dry-run -n a/. b/. t
+        > would copy 'a/./f' -> 't/./f'
+        > would copy 'b/./f' -> 't/./f'
+        > would copy 4 entries, 2 B
+        # A directory in the way of a hard link that is not permitted is foreseen.
+        f= :1 t/f/ :1 %777 t :1
+        user cpz --dry-run=total -l -b f t
+        > would copy 0 entries, 0 B
+        ! cannot create hard link 't/f' to 'f': File exists
+        user cpz -l -b f t
+        ! cannot create hard link 't/f' to 'f': File exists
+        # A directory that may not be written to gets no copies.
+        s/a= t/ %555 secret= :1 %600
+        user cpz --dry-run s secret t
+        > would fail to copy 'secret' -> 't/secret'
+        > would copy 0 entries, 0 B
+        ! cannot create directory 't/s': Permission denied
+        ! cannot ...secret...: Permission denied
+        user cpz -v s secret t
+        > 'secret' -> 't/secret'
+        ! cannot create directory 't/s': Permission denied
+        ! cannot ...secret...: Permission denied",
     );
-    let dry = Run::new(CPZ)
-        .args(["--dry-run", "s", "t"])
-        .current_dir(&scratch)
-        .output();
-    assert_eq!(dry.status, Status::Exit(0));
-    assert_eq!(dry.stderr, b"");
-    let told = dry.stdout_text();
-    let mut lines: Vec<&str> = told.lines().collect();
-    assert_eq!(lines.pop(), Some("would copy 4 entries, 8 B"));
-    lines.sort_unstable();
-    let expected = [
-        "would copy 's' -> 't/s'",
-        "would copy 's/a' -> 't/s/a'",
-        "would copy 's/d' -> 't/s/d'",
-        "would copy 's/d/b' -> 't/s/d/b'",
-    ];
-    assert_eq!(lines, expected);
-    assert!(!scratch.path().join("t/s").exists());
 }
 
-/// Runs cpz as another user on two equal trees: in earnest, and as a dry run, which must report the same.
+/// Compares dry runs with real ones.
 #[track_caller]
-fn as_nobody(args: &[&str], build: impl Fn(&Tree)) -> [Outcome; 2] {
-    let [real, dry] = [&[][..], &["--dry-run"]].map(|option| {
-        let scratch = Scratch::new();
-        build(&Tree::at(scratch.path()));
-        let run = Run::new(CPZ).args(option).args(args);
-        run.uid(NOBODY).current_dir(&scratch).output()
-    });
-    assert_eq!(dry.stderr_text(), real.stderr_text(), "{args:?}");
-    [real, dry]
+fn foresees(tree: &str, command_lines: &[&str], is_refused: bool) {
+    for line in command_lines {
+        let words: Vec<_> = line
+            .split(' ')
+            .map(|word| word.trim_matches('\''))
+            .collect();
+        let told = check_dry_run(CPZ, &words, plant(tree));
+        assert!(
+            !is_refused || told.status == Status::Exit(1),
+            "{line}: {told}"
+        );
+    }
 }
 
 #[test]
-fn sees_each_operand_as_if_no_other_one_had_been_copied() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("a/f", "1").file("b/f", "2").dir("t");
-    let dry = Run::new(CPZ).args(["--dry-run", "-n", "a/.", "b/.", "t"]);
-    let dry = dry.current_dir(&scratch).output();
-    let told = "would copy 'a/./f' -> 't/./f'
-would copy 'b/./f' -> 't/./f'
-would copy 4 entries, 2 B
-";
-    assert_eq!(dry.assert_success().stdout_text(), told);
-}
-
-#[test]
-fn refuses_two_sources_that_would_have_one_dest() {
-    let told = check_dry_run(CPZ, &["a/x", "b/x", "d"], |tree| {
-        tree.file("a/x", "1").file("b/x", "2").dir("d");
-    });
-    assert_eq!(told.status, Status::Exit(1));
-    let message = "will not overwrite just-created 'd/x' with 'b/x'";
-    assert!(told.stderr_text().contains(message), "{told}");
-}
-
-#[test]
-fn obeys_the_rules_about_dests_that_exist() {
-    for option in [
+fn what_a_real_run_does_is_foreseen() {
+    // Rules about dests that exist.
+    let dests = "s/a=new s/b=new s/d/c=new t/a=old t/b=old t/b~=older t/d/";
+    let rules = [
         "-n",
         "-u",
         "-b",
@@ -89,110 +76,42 @@ fn obeys_the_rules_about_dests_that_exist() {
         "-f",
         "--remove-destination",
         "-al",
-    ] {
-        check_dry_run(CPZ, &[option, "s/.", "t"], |tree| {
-            tree.file("s/a", "new")
-                .file("s/b", "new")
-                .file("s/d/c", "new");
-            tree.file("t/a", "old")
-                .file("t/b", "old")
-                .file("t/b~", "older")
-                .dir("t/d");
-        });
-    }
-}
-
-#[test]
-fn foresees_how_dests_with_unusual_names_fail() {
-    for args in [
-        ["-s", "f", ""],
-        ["d", "to-file", ""],
-        ["-s", "f", "dangling/"],
-        ["-T", "d", "dangling/"],
-        ["-sf", "f", "dangling/"],
-        ["-b", "d", "dangling/"],
-        ["-u", "to-file", "dangling/"],
-        ["--parents", "d/sub/.", "t"],
-    ] {
-        check_dry_run(CPZ, &args, |tree| {
-            tree.file("f", "x").dir("d/sub").dir("t");
-            tree.symlink("dangling", "nowhere").symlink("to-file", "f");
-        });
-    }
-}
-
-#[test]
-fn foresees_that_a_directory_is_in_the_way_of_a_hard_link_that_is_not_permitted() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let [real, _dry] = as_nobody(&["-l", "-b", "f", "t"], |tree| {
-        tree.file("f", "").dir("t").dir("t/f").mode(0o777);
-    });
-    assert!(real.stderr_text().contains("File exists"), "{real}");
-}
-
-#[test]
-fn fails_as_a_real_run_does() {
-    let cases: [&[&str]; 11] = [
-        &["-u", "f", "dangling"],
-        &["-bT", "f", "d"],
-        &["f", "none/"],
-        &["f", "none/./"],
-        &["none", "d"],
-        &["d", "f"],
-        &["f", "d/sub"],
-        &["f", "f"],
-        &["d", "d/new"],
-        &["-T", "f", "d"],
-        &["f", "dangling"],
     ];
-    for args in cases {
-        let told = check_dry_run(CPZ, args, |tree| {
-            tree.file("f", "")
-                .file("d/g", "")
-                .dir("d/sub/f")
-                .symlink("dangling", "none");
-        });
-        assert_eq!(told.status, Status::Exit(1), "{args:?}");
-    }
-}
-
-#[test]
-fn makes_the_parents_of_dests_only_in_the_plan() {
-    check_dry_run(CPZ, &["--parents", "a/b/c", "a/b/d", "a/e", "t"], |tree| {
-        tree.file("a/b/c", "")
-            .file("a/b/d/f", "")
-            .file("a/e", "")
-            .dir("t");
-    });
-}
-
-#[test]
-fn a_read_only_directory_gets_no_copies() {
-    use testkit::probe::{NOBODY, Skip, is_root};
-    if !is_root() {
-        return Skip("only root can become another user".into()).announce();
-    }
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/a", "")
-        .dir("t")
-        .select("t")
-        .owner(NOBODY, NOBODY)
-        .mode(0o555);
-    tree.file("secret", "").mode(0o600);
-    let run = |first| {
-        let run = Run::new(CPZ).args([first, "s", "secret", "t"]).uid(NOBODY);
-        run.current_dir(&scratch).output()
-    };
-    let (dry, real) = (run("--dry-run"), run("--verbose"));
-    assert_eq!(dry.status, Status::Exit(1));
-    assert_eq!(dry.stderr_text(), real.stderr_text());
-    let told = dry.stdout_text();
-    assert!(told.starts_with("would fail to copy 'secret'"), "{told}");
-    assert!(told.ends_with("would copy 0 entries, 0 B\n"), "{told}");
-    assert_eq!(as_done(&dry.stdout), real.stdout);
+    let lines = rules.map(|rule| format!("{rule} s/. t"));
+    foresees(dests, &lines.each_ref().map(String::as_str), false);
+    // Dests with unusual names.
+    let lines = [
+        "-s f ''",
+        "d to-file ''",
+        "-s f dangling/",
+        "-T d dangling/",
+        "-sf f dangling/",
+        "-b d dangling/",
+        "-u to-file dangling/",
+        "--parents d/sub/. t",
+    ];
+    foresees("f=x d/sub/ t/ dangling->nowhere to-file->f", &lines, false);
+    // Failures.
+    let lines = [
+        "-u f dangling",
+        "-bT f d",
+        "f none/",
+        "f none/./",
+        "none d",
+        "d f",
+        "f d/sub",
+        "f f",
+        "d d/new",
+        "-T f d",
+        "f dangling",
+    ];
+    foresees("f= d/g= d/sub/f/ dangling->none", &lines, true);
+    foresees("a/x=1 b/x=2 d/", &["a/x b/x d"], true);
+    foresees(
+        "a/b/c= a/b/d/f= a/e= t/",
+        &["--parents a/b/c a/b/d a/e t"],
+        false,
+    );
 }
 
 #[test]

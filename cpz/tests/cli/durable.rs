@@ -63,21 +63,25 @@ fn survives_power_cuts(fs: Fs) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_to_ext4_survives_a_power_cut() {
     survives_power_cuts(Fs::Ext4);
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_to_xfs_survives_a_power_cut() {
     survives_power_cuts(Fs::Xfs);
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_to_btrfs_survives_a_power_cut() {
     survives_power_cuts(Fs::Btrfs);
 }
 
 #[test]
+#[ignore = "slow"]
 fn without_the_option_a_power_cut_loses_the_copy() {
     or_skip!(LoopMount::new(Fs::Ext4, 64));
     // Otherwise these tests would show nothing.
@@ -281,6 +285,7 @@ fn files_on_a_server_do_not_keep_others_from_the_disk() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn filesystems_that_several_threads_find_are_written() {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());

@@ -9,211 +9,107 @@ use std::process::Command;
 
 use proptest::prelude::*;
 use testkit::{
-    probe::{NOBODY, has_program, is_root},
-    run::{Run, Status, normal_lines},
+    probe::has_program,
+    run::Run,
     skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, chain, wide},
 };
 
-use crate::support::{CP, CPZ, complaint, succeeds};
-
-/// Asserts that `dir` holds exactly these paths.
-#[track_caller]
-fn holds(dir: impl AsRef<Path>, expected: &[&str]) {
-    let found = Snapshot::of(dir, Attributes::NAMES);
-    for path in expected {
-        assert!(found.kind(path).is_some(), "{path} is missing: {found:?}");
-    }
-    assert_eq!(found.len(), expected.len() + 1, "{found:?}");
-}
+use crate::support::{CP, CPZ, succeeds};
 
 #[test]
-fn copies_everything_else() {
-    for (args, expected) in [
-        (
-            &["--exclude=*.o"][..],
-            &["build", "build/out", "d", "d/a.c", "top"][..],
-        ),
-        (&["--exclude=/top", "--exclude=d"], &["build", "build/out"]),
-        (
-            &["--exclude=b*/", "--exclude=*.o", "--exclude=!/d/*.o"],
-            &["d", "d/a.c", "d/a.o", "top"],
-        ),
-        (&["--exclude=d/**"], &["build", "build/out", "d", "top"]),
-        (&["--exclude=*"], &[]),
-    ] {
-        for options in [
-            &["-r"][..],
-            &["-a", "--threads=4"],
-            &["-al"],
-            &["-a", "--verify"],
-            &["-rx", "--parents"],
-        ] {
-            let scratch = Scratch::new();
-            Tree::at(scratch.path().join("s"))
-                .file("top", "")
-                .file("d/a.o", "x")
-                .file("d/a.c", "x")
-                .file("build/out", "");
-            Tree::at(scratch.path()).dir("dest");
-            succeeds(&scratch, &[args, options, &["s", "dest"]].concat());
-            holds(scratch.path().join("dest/s"), expected);
-        }
-    }
-}
-
-#[test]
-fn a_second_name_is_copied_if_the_first_is_excluded() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path().join("s"))
-        .file("a", "content")
-        .hardlink("a", "b")
-        .hardlink("a", "c");
-    succeeds(&scratch, &["-a", "--exclude=a", "s", "d"]);
-    holds(scratch.path().join("d"), &["b", "c"]);
-    let wanted = Attributes::NAMES | Attributes::LINKS;
-    let copy = Snapshot::of(scratch.path().join("d"), wanted);
-    Tree::at(scratch.path().join("e"))
-        .file("b", "content")
-        .hardlink("b", "c");
-    assert_eq!(
-        copy.diff(&Snapshot::of(scratch.path().join("e"), wanted)),
-        ""
+fn sources_without_what_is_excluded() {
+    CP.rows(
+        r"
+        # Everything else is copied.
+        s/top= s/d/{a.o,a.c}=x s/build/out= dest/
+        cpz --exclude=*.o (-r|-a --threads=4|-a --verify|-rx --parents) s dest
+        = dest/s/{top,build/out}= dest/s/d/a.c=x
+        cpz --exclude=*.o -al s dest
+        = dest/s/top==s/top dest/s/build/out==s/build/out dest/s/d/a.c==s/d/a.c
+        cpz --exclude=/top --exclude=d (-r|-a --verify|-rx --parents) s dest
+        = dest/s/build/out=
+        cpz --exclude=b*/ --exclude=*.o --exclude=!/d/*.o (-r|-a --verify|-rx --parents) s dest
+        = dest/s/top= dest/s/d/{a.o,a.c}=x
+        cpz --exclude=d/** (-r|-a --verify|-rx --parents) s dest
+        = dest/s/{top,build/out}= dest/s/d/
+        cpz --exclude=* (-r|-a --verify|-rx --parents) s dest
+        = dest/s/
+        # A second name is copied if the first is excluded.
+        s/a=content s/b==s/a s/c==s/a
+        cpz -a --exclude=a s d
+        = d/b=content d/c==d/b
+        # A directory may be copied into itself if the copy is excluded.
+        file= backup/
+        cpz --exclude=/backup . backup
+        = backup/file=
+        # A source is excluded by a glob without a slash.
+        a.o= b.c= d/c.o= dest/
+        cpz --exclude=*.o a.o b.c d dest
+        = dest/b.c= dest/d/
+        # An excluded directory is not opened.
+        s/secret/x= s/file= s/secret %0
+        user cpz --exclude=secret s d
+        = d/file=
+        user cpz s d
+        ! cannot access 's/secret': Permission denied
+        = d/file= d/secret/ %0
+        # A pattern that begins with a source is an error in each spelling.
+        p/keep/x= d/ list=./p\0
+        cpz --exclude=p/keep ./p d
+        ! invalid pattern 'p/keep': it is relative to './p'; write '/keep'
+        cpz --exclude=p/keep --files0-from=list d
+        ! invalid pattern 'p/keep': it is relative to './p'; write '/keep'
+        cpz --exclude=p/keep p/keep d
+        ! invalid pattern 'p/keep': it is relative to each operand, and so does not exclude 'p/keep'
+        # So is one that begins with a dest if names are deleted.
+        src/f= dst/keep= dst/src/keep=
+        cpz --delete --exclude=dst/keep -aT src dst
+        ! invalid pattern 'dst/keep': it is relative to 'dst'; write '/keep'
+        cpz --delete --exclude=dst/keep -aT src $PWD/dst
+        ! invalid pattern 'dst/keep': it is relative to '$PWD/dst'; write '/keep'
+        cpz --delete --exclude=$PWD/dst/keep -aT src ./dst
+        ! invalid pattern '$PWD/dst/keep': it is relative to './dst'; write '/keep'
+        cpz --delete --exclude=dst/src/keep -a src dst
+        ! invalid pattern 'dst/src/keep': it is relative to 'dst/src'; write '/keep'
+        cpz --delete --exclude=src/keep -a src/. dst/src
+        ! invalid pattern 'src/keep': it is relative to 'src/.'; write '/keep'
+        cpz --exclude=dst/keep -aT src dst
+        = dst/f=",
     );
 }
 
 #[test]
-fn a_directory_may_be_copied_into_itself_if_the_copy_is_excluded() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("file", "").dir("backup");
-    succeeds(&scratch, &["--exclude=/backup", ".", "backup"]);
-    holds(scratch.path().join("backup"), &["file"]);
-}
-
-#[test]
-fn an_excluded_directory_is_not_opened() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/secret/x", "").file("s/file", "");
-    tree.select("s/secret").mode(0);
-    std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let run = |args: &[&str]| {
-        let run = Run::new(CPZ).args(args).current_dir(&scratch);
-        run.uid(NOBODY).output()
-    };
-    run(&["--exclude=secret", "s", "d"]).assert_success();
-    holds(scratch.path().join("d"), &["file"]);
-    // Without the option, cpz would have tried.
-    assert_eq!(run(&["s", "e"]).status, Status::Exit(1));
-}
-
-#[test]
-fn a_source_is_excluded_by_a_glob_without_a_slash() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a.o", "")
-        .file("b.c", "")
-        .file("d/c.o", "")
-        .dir("dest");
-    succeeds(&scratch, &["--exclude=*.o", "a.o", "b.c", "d", "dest"]);
-    holds(scratch.path().join("dest"), &["b.c", "d"]);
-}
-
-#[test]
-fn gitignore_files_hold_below_their_directories() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path().join("s"))
-        .file(".gitignore", "*.o\n/target\n")
-        .file(".git/config", "")
-        .file("a.o", "")
-        .file("target/x", "")
-        .file("d/.gitignore", "!keep.o\n/only-here\n")
-        .file("d/a.o", "")
-        .file("d/keep.o", "")
-        .file("d/only-here", "")
-        .file("d/e/only-here", "")
-        .file("d/e/keep.o", "")
-        .file("e/keep.o", "")
-        .file("e/target", "");
-    succeeds(&scratch, &["--gitignore", "s", "d"]);
-    let git = [".git", ".git/config", ".gitignore"];
-    let expected = [
-        "d",
-        "d/.gitignore",
-        "d/keep.o",
-        "d/e",
-        "d/e/only-here",
-        "d/e/keep.o",
-        "e",
-        "e/target",
-    ];
-    holds(scratch.path().join("d"), &[&git[..], &expected].concat());
-    // The user's patterns come first.
-    let args = ["--gitignore", "--exclude=!a.o", "--exclude=.git*", "s", "e"];
-    succeeds(&scratch, &args);
-    let expected = [
-        "a.o",
-        "d",
-        "d/a.o",
-        "d/keep.o",
-        "d/e",
-        "d/e/only-here",
-        "d/e/keep.o",
-        "e",
-        "e/target",
-    ];
-    holds(scratch.path().join("e"), &expected);
-}
-
-#[test]
-fn a_gitignore_file_that_is_no_regular_file_does_not_count() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path().join("s"))
-        .file("list", "*\n")
-        .symlink("link/.gitignore", "../list")
-        .file("link/file", "")
-        .fifo("fifo/.gitignore")
-        .file("fifo/file", "")
-        .file("dir/.gitignore/x", "")
-        .file("dir/file", "")
-        .socket("socket/.gitignore")
-        .file("socket/file", "");
-    let copied = Snapshot::of(scratch.path().join("s"), Attributes::NAMES);
-    succeeds(&scratch, &["--gitignore", "s", "d"]);
-    assert_eq!(
-        copied.diff(&Snapshot::of(scratch.path().join("d"), Attributes::NAMES)),
-        ""
+fn gitignore_files() {
+    CP.rows(
+        r#"
+        # They hold below their directories.
+        s/.gitignore='*.o\n/target\n' s/.git/config= s/a.o= s/target/x= s/d/.gitignore='!keep.o\n/only-here\n'
+        s/d/{a.o,keep.o,only-here,e/only-here,e/keep.o}= s/e/{keep.o,target}=
+        cpz --gitignore s d
+        = d/.gitignore='*.o\n/target\n' d/.git/config= d/d/.gitignore='!keep.o\n/only-here\n'
+        = d/d/{keep.o,e/only-here,e/keep.o}= d/e/target=
+        # The user's patterns come first.
+        cpz --gitignore --exclude=!a.o --exclude=.git* s d
+        = d/{a.o,d/a.o,d/keep.o,d/e/only-here,d/e/keep.o,e/target}=
+        # One that is no regular file does not count.
+        s/list='*\n' s/link/.gitignore->../list s/fifo/.gitignore<fifo> s/dir/.gitignore/x= s/socket/.gitignore<socket>
+        s/{link,fifo,dir,socket}/file=
+        cpz --gitignore s d
+        = d/list='*\n' d/link/.gitignore->../list d/fifo/.gitignore<fifo> d/dir/.gitignore/x= d/socket/.gitignore<socket>
+        = d/{link,fifo,dir,socket}/file=
+        # One that cannot be read is a failure.
+        s/d/.gitignore='*\n' s/d/file= s/d/.gitignore %0
+        user cpz --gitignore --exclude=.gitignore --stats=json s d
+        ! cannot open 's/d/.gitignore' for reading: Permission denied
+        > ..."failures":1,...
+        = d/d/file="#,
     );
 }
 
 #[test]
-fn a_gitignore_file_that_cannot_be_read_is_a_failure() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/d/.gitignore", "*\n").file("s/d/file", "");
-    tree.select("s/d/.gitignore").mode(0);
-    std::os::unix::fs::chown(scratch.path(), Some(NOBODY), Some(NOBODY)).unwrap();
-    let outcome = Run::new(CPZ)
-        .args(["--gitignore", "--exclude=.gitignore"])
-        .args(["--stats=json", "s", "d"])
-        .current_dir(&scratch)
-        .uid(NOBODY)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert!(outcome.stdout_text().contains(r#""failures":1,"#));
-    let expected = "cpz: cannot open 's/d/.gitignore' for reading: Permission denied\n";
-    assert_eq!(complaint(&outcome), expected);
-    holds(scratch.path().join("d"), &["d", "d/file"]);
-}
-
-#[test]
+#[ignore = "slow"]
 fn gitignore_files_are_read_with_few_descriptors() {
     const DEPTH: usize = 500;
     let scratch = Scratch::in_memory();
@@ -240,17 +136,6 @@ fn gitignore_files_are_read_with_few_descriptors() {
         outcome.assert_success();
         let copy = Snapshot::of(scratch.path().join(format!("d{limit}")), Attributes::NAMES);
         assert_eq!(copy.len(), before - DEPTH - 10);
-    }
-}
-
-#[test]
-fn cp_does_not_know_the_options() {
-    let link = CP.link("cp");
-    for option in ["--exclude=x", "--exclude-from=x", "--gitignore"] {
-        let outcome = Run::new(link.path()).args([option, "s", "d"]).output();
-        assert_eq!(outcome.status, Status::Exit(1));
-        let lines = normal_lines(&outcome.stderr, &link.path());
-        assert_eq!(lines[0], format!("CMD: unrecognized option '{option}'"));
     }
 }
 
@@ -439,6 +324,7 @@ fn git_dir() -> Option<Scratch> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_what_git_does_not_ignore() {
     let Some(git) = git_dir() else {
         skip!("git is not installed");
@@ -490,73 +376,4 @@ fn each_byte_is_in_the_same_classes_as_in_git() {
         ignored: std::iter::zip(dirs.clone(), CLASSES.map(|class| vec![class.to_vec()])).collect(),
     };
     repository.check(git.path());
-}
-
-#[test]
-fn a_pattern_that_begins_with_a_source_is_an_error_in_each_spelling() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("p/keep/x", "").dir("d");
-    let run = |args: &[&str]| {
-        let run = Run::new(CPZ).args(args).stdin("./p\0");
-        run.current_dir(&scratch).output()
-    };
-    for args in [
-        ["--exclude=p/keep", "./p", "d"],
-        ["--exclude=p/keep", "--files0-from=-", "d"],
-    ] {
-        let outcome = run(&args);
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-        let message = "cpz: invalid pattern 'p/keep': it is relative to './p'; write '/keep'\n";
-        assert_eq!(outcome.stderr_text(), message);
-    }
-    let outcome = run(&["--exclude=p/keep", "p/keep", "d"]);
-    let message = "cpz: invalid pattern 'p/keep': it is relative to each operand, \
-                   and so does not exclude 'p/keep'\n";
-    assert_eq!(outcome.stderr_text(), message);
-    holds(scratch.path().join("d"), &[]);
-}
-
-#[test]
-fn a_pattern_that_begins_with_a_dest_is_an_error_if_names_are_deleted() {
-    let build = || {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("src/f", "")
-            .file("dst/keep", "")
-            .file("dst/src/keep", "");
-        scratch
-    };
-    let scratch = build();
-    let absolute = scratch.path().join("dst").display().to_string();
-    for (pattern, args, dest) in [
-        ("dst/keep", &["-aT", "src", "dst"][..], "dst"),
-        ("dst/keep", &["-aT", "src", &absolute], &absolute),
-        (
-            &format!("{absolute}/keep"),
-            &["-aT", "src", "./dst"],
-            "./dst",
-        ),
-        ("dst/src/keep", &["-a", "src", "dst"], "dst/src"),
-        ("src/keep", &["-a", "src/.", "dst/src"], "src/."),
-    ] {
-        let exclude = format!("--exclude={pattern}");
-        let run = |delete: &[&str]| {
-            let args = [delete, &[&exclude], args].concat();
-            Run::new(CPZ).args(args).current_dir(&scratch).output()
-        };
-        let outcome = run(&["--delete"]);
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-        let message = format!(
-            "cpz: invalid pattern '{pattern}': it is relative to '{dest}'; write '/keep'\n"
-        );
-        assert_eq!(outcome.stderr_text(), message);
-    }
-    assert!(
-        ["dst/keep", "dst/src/keep"]
-            .iter()
-            .all(|path| scratch.path().join(path).exists())
-    );
-    // Without deletions, patterns are only about sources.
-    let outcome = Run::new(CPZ).args(["-aT", "--exclude=dst/keep", "src", "dst"]);
-    outcome.current_dir(&scratch).output().assert_success();
 }

@@ -59,6 +59,7 @@ fn copies(source: &str, to: &Path) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_tmpfs() {
     let from = or_skip!(on(Fs::Tmpfs));
     build(&Tree::at(from.path()));
@@ -66,6 +67,7 @@ fn copies_from_tmpfs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_ext4() {
     let from = or_skip!(on(Fs::Ext4));
     build(&Tree::at(from.path()));
@@ -73,6 +75,7 @@ fn copies_from_ext4() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_xfs() {
     let from = or_skip!(on(Fs::Xfs));
     build(&Tree::at(from.path()));
@@ -80,6 +83,7 @@ fn copies_from_xfs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_btrfs() {
     let from = or_skip!(on(Fs::Btrfs));
     build(&Tree::at(from.path()));
@@ -87,12 +91,14 @@ fn copies_from_btrfs() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_an_overlay() {
     let from = or_skip!(Overlay::new(Layers::Together, &[], build));
     copies_to_each(from.path());
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_several_filesystems_in_one_run() {
     let places = [
         or_skip!(on(Fs::Tmpfs)),

@@ -64,6 +64,7 @@ fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_terminal_shows_the_command_that_goes_on() {
     for (args, shown) in [
         (&["-a", "s dir", "d"][..], "--resume -T -a 's dir' d"),

@@ -91,6 +91,7 @@ fn is_completed_by_a_second_run(
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_archive_that_was_killed_is_completed_by_the_same_command() {
     let kept = Attributes::ALL - Attributes::ATIME;
     is_completed_by_a_second_run(build, ["-a", "-a"], 1, 70, kept);
@@ -98,12 +99,14 @@ fn an_archive_that_was_killed_is_completed_by_the_same_command() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_that_was_killed_is_completed_by_the_same_command() {
     is_completed_by_a_second_run(build, ["-r", "-r"], 1, 40, Attributes::CONTENT);
     is_completed_by_a_second_run(build, ["-r", "-r"], 4, 20, Attributes::CONTENT);
 }
 
 #[test]
+#[ignore = "slow"]
 fn large_files_that_were_killed_are_not_taken_for_complete() {
     if !is_root() {
         skip!("only root can go on in directories that were left without permissions");
@@ -115,6 +118,7 @@ fn large_files_that_were_killed_are_not_taken_for_complete() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_archive_that_was_killed_is_resumed() {
     let kept = Attributes::ALL - Attributes::ATIME;
     is_completed_by_a_second_run(build, ["-a", "--resume"], 1, 70, kept);
@@ -122,6 +126,7 @@ fn an_archive_that_was_killed_is_resumed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_one_large_file_that_existed_is_incomplete() {
     const NAMES: [&str; 6] = ["a", "d/b", "d/e/c", "d/e/d", "f", "g"];
     let scratch = Scratch::in_memory();

@@ -85,6 +85,7 @@ fn content(path: impl AsRef<Path>) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_leased_source_is_waited_for() {
     let dir = Scratch::new();
     Tree::at(dir.path()).file("s/f", "content").file("s/g", "");
@@ -99,6 +100,7 @@ fn a_leased_source_is_waited_for() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_leased_dest_is_waited_for_and_stays_the_same_file() {
     for flag in ["-r", "-f", "-a", "-af"] {
         let dir = Scratch::new();
@@ -118,6 +120,7 @@ fn a_leased_dest_is_waited_for_and_stays_the_same_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_large_leased_source_is_waited_for() {
     let dir = Scratch::new();
     let large = "x".repeat(5 << 20);

@@ -5,56 +5,99 @@ use std::{fs, os::unix::fs::MetadataExt, thread, time::Duration};
 use testkit::{
     or_skip,
     probe::{FuseMount, Habits, Numbering, has_program},
-    run::{Outcome, Parity, Run, Status},
+    run::{Outcome, Run, Status, plant},
     skip,
     tree::{Scratch, Tree},
 };
 
 use crate::support::{CP, CPZ, complaint};
 
-fn with(flags: &[&str]) -> Parity {
-    CP.parity().args(flags)
-}
+const LINKED: &str =
+    "s/one=content s/two==s/one s/deep/er/three==s/one t/four==s/one s/empty= t/empty==s/empty
+    s/link->one t/link==s/link s/fifo<fifo> t/fifo==s/fifo s/alone=x into/";
 
-fn linked(tree: &Tree) {
-    tree.file("s/one", b"content")
-        .hardlink("s/one", "s/two")
-        .hardlink("s/one", "s/deep/er/three")
-        .hardlink("s/one", "t/four")
-        .file("s/empty", b"")
-        .hardlink("s/empty", "t/empty")
-        .symlink("s/link", "one")
-        .hardlink("s/link", "t/link")
-        .fifo("s/fifo")
-        .hardlink("s/fifo", "t/fifo")
-        .file("s/alone", b"x")
-        .dir("into");
+#[test]
+fn names_of_one_file() {
+    CP.table().build(plant(LINKED)).rows(
+        r"
+        # They stay linked in one directory and across operands.
+        cpz --preserve=links s new
+        cpz -a (s t|s/one s/two t/four) into
+        cpz -av t/link s/deep s/fifo t/four into
+        # They come apart when not asked for.
+        cpz (-p|-a --no-preserve=links) s t into
+        # They are linked to the target of a link at the dest.
+        into/one->old into/old=old
+        cp --preserve=links s/one s/two t/four into
+        cpz (-L --preserve=links|--preserve=links|-a) s/one s/two t/four into
+        cpz -aH s/one s/deep t/four into
+        # They replace existing dests, and no directory.
+        into/two=old into/four->two
+        cpz -av s/one s/two t/four into
+        into/s/one=old into/s/two==into/s/one into/s/deep/er/three==into/s/one into/t/four==into/s/one
+        cpz -av s t into
+        into/two/
+        newest cpz -av s/one s/two into
+        # They let go of other names of the dest.
+        into/alone=old into/other==into/alone
+        cpz (--preserve=links|) -v s/alone into
+        # They are not linked to their own source.
+        into/two==s/one
+        cpz -a s/one s/two into
+        # They are copied once more if the first could not be.
+        into/one/in-the-way/
+        newest cpz -a s/one s/two t/four into
+        # They become links if symbolic links are followed.
+        s/to-alone->alone s/to-dir->../t
+        (cpz -L|cp) --preserve=links s/alone s/to-alone into
+        cpz --preserve=links -L s/alone s/to-alone s/link into
+        cpz -a -H s/to-alone s/alone into
+        s/to-alone->alone
+        cpz -aL s new",
+    );
 }
 
 #[test]
-fn stay_linked_in_one_directory() {
-    with(&["--preserve=links"]).args(["s", "new"]).check(linked);
+fn dests_and_links() {
+    CP.rows(
+        r"
+        # A source that is its own dest gets no links.
+        link->nowhere s/link==link into/link==link
+        cpz -a link s into
+        # Links of the source that are removed at the dest do not matter.
+        s/a=1 s/b==s/a s/c==s/a d/a==s/a d/b==s/a d/c==s/a
+        cpz -aT --remove-destination s d
+        # A dest is replaced that leads to a file of several names.
+        new=new two=old names==two to-two->two one=old to-one->one link-of-two-names==to-one
+        cpz (-a|-d|--preserve=links) new (two|to-two|to-one)
+        # Names become links to a newer dest.
+        s/one=content @5000 s/two==s/one into/one=newer @6000
+        cpz (-auv|-auv --no-preserve=links) s/one s/two into
+        # They replace dests that are newer than their copy.
+        cpz (-auv|-auvL|-aubv) s/two s/one into
+        + into/two=older @4000
+        cpz -auv s/one s/two into
+        + into/two==into/one
+        cpz -auv s/two s/one into
+        # They become links to a link to a newer dest.
+        + s/three=x @5000 s/four==s/three into/three->one
+        cpz -auv s/three s/four into
+        # They replace newer dests that are links, and not directories.
+        s/one=content @5000 s/two==s/one into/two=older @4000 (into/one/|into/one/ @3000|into/dir/ into/one->dir|into/one->nowhere)
+        newest cpz -auv s/two s/one into
+        # The directory counts as the first copy.
+        s/one=content @5000 s/two==s/one into/two=older @4000 into/one/
+        newest cpz -auv s/one s/two into",
+    );
 }
 
 #[test]
-fn stay_linked_across_operands() {
-    with(&["-a"]).args(["s", "t", "into"]).check(linked);
-    with(&["-a"])
-        .args(["s/one", "s/two", "t/four", "into"])
-        .check(linked);
-    with(&["-av"])
-        .args(["t/link", "s/deep", "s/fifo", "t/four", "into"])
-        .check(linked);
-}
-
-#[test]
-fn are_not_linked_to_a_source_that_is_its_own_dest() {
-    let build = |tree: &Tree| {
-        tree.symlink("link", "nowhere")
-            .hardlink("link", "s/link")
-            .hardlink("link", "into/link");
-    };
-    with(&["-a"]).args(["link", "s", "into"]).check(build);
+#[ignore = "slow"]
+fn stay_linked_in_many_threads() {
+    let table = CP.table().build(plant(LINKED));
+    for _ in 0..20 {
+        table.rows("CPZ_THREADS=8 cpz -a s t into");
+    }
 }
 
 #[test]
@@ -117,245 +160,7 @@ fn are_made_at_dests_that_have_one_inode_number() {
 }
 
 #[test]
-fn of_the_source_that_are_removed_at_the_dest_do_not_matter() {
-    with(&["-aT", "--remove-destination"])
-        .args(["s", "d"])
-        .check(|tree| {
-            tree.file("s/a", "1")
-                .hardlink("s/a", "s/b")
-                .hardlink("s/a", "s/c");
-            for name in ["d/a", "d/b", "d/c"] {
-                tree.hardlink("s/a", name);
-            }
-        });
-}
-
-#[test]
-fn stay_linked_in_many_threads() {
-    for _ in 0..20 {
-        with(&["-a"])
-            .args(["s", "t", "into"])
-            .env("CPZ_THREADS", "8")
-            .check(linked);
-    }
-}
-
-#[test]
-fn come_apart_when_not_asked_for() {
-    with(&["-p"]).args(["s", "t", "into"]).check(linked);
-    with(&["-a", "--no-preserve=links"])
-        .args(["s", "t", "into"])
-        .check(linked);
-}
-
-#[test]
-fn are_linked_to_the_target_of_a_link_at_the_dest() {
-    let behind_a_link = |tree: &Tree| {
-        linked(tree);
-        tree.symlink("into/one", "old").file("into/old", b"old");
-    };
-    let names = ["s/one", "s/two", "t/four", "into"];
-    CP.check_strict(["--preserve=links"].into_iter().chain(names), behind_a_link);
-    with(&["-L", "--preserve=links"])
-        .args(names)
-        .check(behind_a_link);
-    with(&["--preserve=links"]).args(names).check(behind_a_link);
-    with(&["-a"]).args(names).check(behind_a_link);
-    with(&["-aH"])
-        .args(["s/one", "s/deep", "t/four", "into"])
-        .check(behind_a_link);
-}
-
-#[test]
-fn replace_existing_dests() {
-    with(&["-av"])
-        .args(["s/one", "s/two", "t/four", "into"])
-        .check(|tree| {
-            linked(tree);
-            tree.file("into/two", b"old").symlink("into/four", "two");
-        });
-    with(&["-av"]).args(["s", "t", "into"]).check(|tree| {
-        linked(tree);
-        tree.file("into/s/one", b"old")
-            .hardlink("into/s/one", "into/s/two")
-            .hardlink("into/s/one", "into/s/deep/er/three")
-            .hardlink("into/s/one", "into/t/four");
-    });
-}
-
-#[test]
-fn replace_no_directory() {
-    with(&["-av"])
-        .only_newest()
-        .args(["s/one", "s/two", "into"])
-        .check(|tree| {
-            linked(tree);
-            tree.dir("into/two");
-        });
-}
-
-#[test]
-fn let_go_of_other_names_of_the_dest() {
-    with(&["--preserve=links", "-v"])
-        .args(["s/alone", "into"])
-        .check(|tree| {
-            linked(tree);
-            tree.file("into/alone", b"old")
-                .hardlink("into/alone", "into/other");
-        });
-    with(&["-v"]).args(["s/alone", "into"]).check(|tree| {
-        linked(tree);
-        tree.file("into/alone", b"old")
-            .hardlink("into/alone", "into/other");
-    });
-}
-
-#[test]
-fn are_not_linked_to_their_own_source() {
-    with(&["-a"])
-        .args(["s/one", "s/two", "into"])
-        .check(|tree| {
-            linked(tree);
-            tree.hardlink("s/one", "into/two");
-        });
-}
-
-#[test]
-fn are_copied_once_more_if_the_first_could_not_be() {
-    with(&["-a"])
-        .only_newest()
-        .args(["s/one", "s/two", "t/four", "into"])
-        .check(|tree| {
-            linked(tree);
-            tree.dir("into/one/in-the-way");
-        });
-}
-
-#[test]
-fn become_links_if_symbolic_links_are_followed() {
-    let build = |tree: &Tree| {
-        linked(tree);
-        tree.symlink("s/to-alone", "alone")
-            .symlink("s/to-dir", "../t");
-    };
-    with(&["--preserve=links", "-L"])
-        .args(["s/alone", "s/to-alone", "s/link", "into"])
-        .check(build);
-    with(&["-a", "-H"])
-        .args(["s/to-alone", "s/alone", "into"])
-        .check(build);
-    with(&["-aL"]).args(["s", "new"]).check(|tree| {
-        linked(tree);
-        tree.symlink("s/to-alone", "alone");
-    });
-    CP.check_strict(["--preserve=links", "s/alone", "s/to-alone", "into"], build);
-}
-
-#[test]
-fn replaces_a_dest_that_leads_to_a_file_of_several_names() {
-    let build = |tree: &Tree| {
-        tree.file("new", b"new")
-            .file("two", b"old")
-            .hardlink("two", "names")
-            .symlink("to-two", "two")
-            .file("one", b"old")
-            .symlink("to-one", "one")
-            .hardlink("to-one", "link-of-two-names");
-    };
-    for dest in ["two", "to-two", "to-one"] {
-        for flag in ["-a", "-d", "--preserve=links"] {
-            Parity::new(CPZ, "cp")
-                .args([flag, "-r", "new", dest])
-                .check(build);
-        }
-    }
-}
-
-/// Makes two names of one inode, and a newer file at the dest of the first.
-fn updated(tree: &Tree) {
-    let at = |seconds| Duration::new(seconds, 0);
-    tree.file("s/one", b"content")
-        .mtime(at(5_000))
-        .hardlink("s/one", "s/two")
-        .file("into/one", b"newer")
-        .mtime(at(6_000));
-}
-
-#[test]
-fn become_links_to_a_newer_dest() {
-    with(&["-auv"])
-        .args(["s/one", "s/two", "into"])
-        .check(updated);
-    with(&["-auv"])
-        .args(["s/one", "s/two", "into"])
-        .check(|tree| {
-            updated(tree);
-            tree.file("into/two", b"older")
-                .mtime(Duration::new(4_000, 0));
-        });
-    with(&["-auv", "--no-preserve=links"])
-        .args(["s/one", "s/two", "into"])
-        .check(updated);
-}
-
-#[test]
-fn replace_dests_that_are_newer_than_their_copy() {
-    for flags in [["-auv"], ["-auvL"], ["-aubv"]] {
-        with(&flags).args(["s/two", "s/one", "into"]).check(updated);
-    }
-    with(&["-auv"])
-        .args(["s/two", "s/one", "into"])
-        .check(|tree| {
-            updated(tree);
-            tree.hardlink("into/one", "into/two");
-        });
-}
-
-#[test]
-fn replace_newer_dests_that_are_links_but_not_directories() {
-    let check = |args: &[&str], build: fn(&Tree)| {
-        let parity = with(&["-auv"]).only_newest().args(args);
-        parity.check(|tree| {
-            updated(tree);
-            tree.file("into/two", b"older")
-                .mtime(Duration::from_secs(4_000));
-            fs::remove_file(tree.path().join("into/one")).unwrap();
-            build(tree);
-        });
-    };
-    let in_order: &[&str] = &["s/two", "s/one", "into"];
-    check(in_order, |tree| {
-        tree.dir("into/one");
-    });
-    check(in_order, |tree| {
-        tree.dir("into/one").mtime(Duration::from_secs(3_000));
-    });
-    check(in_order, |tree| {
-        tree.dir("into/dir").symlink("into/one", "dir");
-    });
-    check(in_order, |tree| {
-        tree.symlink("into/one", "nowhere");
-    });
-    // The directory counts as the first copy.
-    check(&["s/one", "s/two", "into"], |tree| {
-        tree.dir("into/one");
-    });
-}
-
-#[test]
-fn become_links_to_a_link_to_a_newer_dest() {
-    with(&["-auv"])
-        .args(["s/three", "s/four", "into"])
-        .check(|tree| {
-            updated(tree);
-            tree.file("s/three", b"x")
-                .mtime(Duration::new(5_000, 0))
-                .hardlink("s/three", "s/four")
-                .symlink("into/three", "one");
-        });
-}
-
-#[test]
+#[ignore = "slow"]
 fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
     if !has_program("strace") {
         skip!("there is no strace");
@@ -368,8 +173,9 @@ fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
             format!(r#"exec strace -f -qq -o /dev/null -e inject=link,linkat:error={errno} "$@""#);
         // Over an existing file, too.
         for args in [["s/one", "s/two", "into"], ["t/four", "s/two", "into"]] {
-            let outcome = with(&["-a"]).args(args).in_script(&script).check(|tree| {
-                linked(tree);
+            let parity = CP.parity().args(["-a"]).args(args);
+            let outcome = parity.in_script(&script).check(|tree| {
+                plant(LINKED)(tree);
                 tree.file("into/four", "old");
             });
             assert!(outcome.is_none_or(|outcome| outcome.status == Status::Exit(1)));
@@ -435,6 +241,7 @@ fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_dest_stays_if_another_process_replaces_the_first_copy() {
     if !has_program("strace") {
         skip!("there is no strace");

@@ -5,7 +5,7 @@ use std::path::Path;
 use testkit::{
     or_skip,
     probe::{self, gnu},
-    run::{Outcome, Parity, Run, Status},
+    run::{Outcome, Run, Status},
     skip,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
@@ -13,24 +13,16 @@ use testkit::{
 
 use crate::support::{CP, CPZ, succeeds};
 
+/// Compares commands that run with this number of threads.
 #[track_caller]
-fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
+fn with_threads(threads: usize, rows: &str, build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
-    CP.parity()
-        .in_scripts(&ours, r#"exec "$@""#)
-        .on(testkit::tree::memory())
-        .args(args)
-        .check(build);
-}
-
-#[track_caller]
-fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(&Tree)) {
-    Parity::new(CPZ, "cp")
-        .on(testkit::tree::memory())
-        .args(["-r"])
-        .args(args)
-        .env("CPZ_THREADS", threads)
-        .check(build);
+    let table = CP.table().build(build);
+    let table = table.setting(|parity| {
+        let parity = parity.in_scripts(&ours, r#"exec "$@""#);
+        parity.on(testkit::tree::memory())
+    });
+    table.rows(rows);
 }
 
 fn thousand_files(tree: &Tree) {
@@ -55,64 +47,30 @@ fn thousand_and_three_hundred(tree: &Tree) {
 }
 
 #[test]
-fn copies_1000_files_with_1_thread() {
-    with_threads(1, &["-v", "d", "new"], thousand_files);
-}
-
-#[test]
-fn copies_1000_files_with_2_threads() {
-    with_threads(2, &["-v", "d", "new"], thousand_files);
-}
-
-#[test]
-fn copies_1000_files_with_8_threads() {
-    with_threads(8, &["-v", "d", "new"], thousand_files);
-}
-
-#[test]
-fn copies_300_directories_with_1_thread() {
-    with_threads(1, &["-v", "d", "new"], three_hundred_dirs);
-}
-
-#[test]
-fn copies_300_directories_with_8_threads() {
-    with_threads(8, &["-v", "d", "new"], three_hundred_dirs);
-}
-
-#[test]
-fn copies_many_with_1_thread_by_the_environment() {
-    with_threads_in_environment("1", &["-v", "d", "new"], thousand_and_three_hundred);
-}
-
-#[test]
-fn copies_many_with_8_threads_by_the_environment() {
-    with_threads_in_environment("8", &["-v", "d", "new"], thousand_and_three_hundred);
-}
-
-#[test]
-fn copies_many_operands_with_8_threads() {
-    let operands: Vec<String> = (0..300).map(|i| format!("d/d{i}")).collect();
-    let mut args: Vec<&str> = vec!["-t", "into"];
-    args.extend(operands.iter().map(String::as_str));
-    with_threads(8, &args, |tree| three_hundred_dirs(tree.dir("into")));
-}
-
-#[test]
-fn merges_many_with_8_threads() {
-    with_threads(8, &["-v", "d", "into"], |tree| {
+#[ignore = "slow"]
+fn many_entries_are_copied_by_any_number_of_threads() {
+    with_threads(1, "cpz -v d new", thousand_and_three_hundred);
+    with_threads(2, "cpz -v d new", thousand_files);
+    with_threads(8, "cpz -v d (new|into)", |tree| {
         thousand_and_three_hundred(tree);
         let into = tree.path().join("into/d");
         wide(&into, 500);
         wide_dirs(&into, 200);
     });
+    with_threads(8, "into/ \n cpz -t into d/d{0..299}", three_hundred_dirs);
+    with_threads(4, "cpz d new", |tree| chain(tree.path(), 1_500));
+    with_threads(8, "cpz -v d new", |tree| comb(tree.path(), 60, 3));
 }
 
 #[test]
-fn copies_a_deep_chain() {
-    with_threads(4, &["d", "new"], |tree| chain(tree.path(), 1_500));
+#[ignore = "slow"]
+fn the_environment_sets_the_number_of_threads() {
+    let table = CP.table().build(thousand_and_three_hundred);
+    table.rows("CPZ_THREADS=(1|8) bare cpz -rv d new");
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_a_chain_past_path_max() {
     // GNU's cp cannot copy such a tree.
     let scratch = Scratch::in_memory();
@@ -123,11 +81,6 @@ fn copies_a_chain_past_path_max() {
         scratch.path().join("new"),
         Attributes::CONTENT,
     );
-}
-
-#[test]
-fn copies_a_deep_comb() {
-    with_threads(8, &["-v", "d", "new"], |tree| comb(tree.path(), 60, 3));
 }
 
 #[test]
@@ -148,6 +101,7 @@ fn copies_a_deep_comb_with_few_descriptors() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn all_attributes_and_links_with_six_free_descriptors() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
@@ -190,6 +144,7 @@ fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_long_list_of_names_takes_little_memory() {
     const NAMES: u32 = 100_000;
     let scratch = Scratch::in_memory();
@@ -213,6 +168,7 @@ fn a_long_list_of_names_takes_little_memory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn running_out_of_memory_ends_with_a_message() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
@@ -237,6 +193,7 @@ fn running_out_of_memory_ends_with_a_message() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn links_thousands_of_names_in_4_mib_more_than_one_name() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
@@ -277,6 +234,7 @@ fn copied_in_order(program: &Path, args: &[&str]) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn prints_the_lines_of_operands_in_their_order() {
     let cp = or_skip!(gnu("cp"));
     for verbosity in [&["-v"][..], &[]] {
@@ -303,6 +261,7 @@ fn a_warning_waits_for_the_failures_of_the_operands_before_it() {
 
 /// Threads of one table wait for its lock at each `open` and `close`.
 #[test]
+#[ignore = "slow"]
 fn threads_have_private_descriptor_tables() {
     if !probe::has_program("strace") {
         skip!("there is no strace");

@@ -12,7 +12,7 @@ use testkit::skip;
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, chain};
 
-use crate::support::{CPZ, complaint, succeeds};
+use crate::support::{CP, CPZ, complaint, succeeds};
 
 fn copy(dir: impl AsRef<Path>, args: &[&str]) -> Outcome {
     Run::new(CPZ).args(args).current_dir(dir).output()
@@ -65,6 +65,7 @@ fn grow(tree: &Tree, dir: &str, depth: u64, has_links: bool, numbers: &mut Numbe
 }
 
 #[test]
+#[ignore = "slow"]
 fn makes_random_trees_equal_to_their_sources() {
     for seed in 0..150 {
         let scratch = Scratch::new();
@@ -102,6 +103,7 @@ fn makes_random_trees_equal_to_their_sources() {
 
 /// Both keep a directory in the way if a part of it is excluded.
 #[test]
+#[ignore = "slow"]
 fn random_mirrors_with_a_pattern_are_those_of_rsync() {
     if Command::new("rsync").arg("--version").output().is_err() {
         skip!("there is no rsync");
@@ -154,304 +156,142 @@ fn names_are_deleted_before_others_are_copied() {
 }
 
 #[test]
-fn a_dest_of_another_type_is_replaced_although_it_is_newer() {
-    for (option, is_replaced) in [("-u", true), ("--update=none", false), ("-n", false)] {
-        let scratch = built(|tree| {
-            tree.file("s/link", "1")
-                .file("s/fifo", "2")
-                .file("s/file", "3");
-            for name in ["link", "fifo", "file"] {
-                tree.select(format!("s/{name}"))
-                    .mtime(Duration::from_secs(1));
-            }
-            tree.file("outside", "kept").symlink("d/link", "../outside");
-            tree.fifo("d/fifo").file("d/file", "newer");
-        });
-        succeeds(&scratch, &["-aT", option, "--delete", "s", "d"]);
-        let at = |path: &str| scratch.path().join(path);
-        let are_files = ["link", "fifo"]
-            .map(|name| fs::symlink_metadata(at("d").join(name)).unwrap().is_file());
-        assert_eq!(are_files, [is_replaced; 2], "{option}");
-        assert_eq!(fs::read(at("d/file")).unwrap(), b"newer", "{option}");
-        assert_eq!(fs::read(at("outside")).unwrap(), b"kept", "{option}");
-    }
-}
-
-#[test]
-fn replaces_other_types_and_writes_through_no_link() {
-    for (source, dest) in [
-        ("file", "directory"),
-        ("file", "link"),
-        ("file", "fifo"),
-        ("directory", "file"),
-        ("directory", "link"),
-        ("link", "directory"),
-        ("fifo", "directory"),
-    ] {
-        let scratch = built(|tree| {
-            tree.file("outside/kept", "kept").dir("s").dir("d");
-            for (side, kind) in [("s", source), ("d", dest)] {
-                match kind {
-                    "file" => tree.file(format!("{side}/x"), "content"),
-                    "directory" => tree.file(format!("{side}/x/sub/y"), "content"),
-                    "fifo" => tree.fifo(format!("{side}/x")),
-                    _ if source == "file" => tree.symlink(format!("{side}/x"), "../outside/kept"),
-                    _ => tree.symlink(format!("{side}/x"), "../outside"),
-                };
-            }
-        });
-        let outcome = copy(&scratch, &["-aT", "--delete", "s", "d"]);
-        assert_eq!(
-            outcome.status,
-            Status::Exit(0),
-            "{source} {dest}: {outcome}"
-        );
-        assert_same_tree(
-            scratch.path().join("s"),
-            scratch.path().join("d"),
-            Attributes::CONTENT,
-        );
-        let kept = fs::read_to_string(scratch.path().join("outside/kept"));
-        assert_eq!(kept.unwrap(), "kept", "{source} {dest}");
-    }
-}
-
-#[test]
-fn spares_what_is_excluded_unless_that_is_deleted_too() {
-    let build = |tree: &Tree| {
-        tree.file("s/a", "")
-            .file("s/sub/k.o", "")
-            .file("s/sub/.gitignore", "/tmp/\n");
-        tree.file("d/old/deep/k.o", "")
-            .file("d/old/x", "")
-            .file("d/sub/y.o", "");
-        tree.file("d/sub/tmp/z", "")
-            .file("d/sub/other/tmp", "")
-            .file("d/top/tmp/z", "");
-    };
-    for (options, left) in [
-        (
-            &["--delete", "--exclude=*.o"][..],
-            &["a", "old/deep/k.o", "sub/.gitignore", "sub/y.o"][..],
-        ),
-        (
-            &["--delete", "--exclude=/old"],
-            &["a", "old/deep/k.o", "old/x", "sub/.gitignore", "sub/k.o"],
-        ),
-        (
-            &["--delete", "--exclude=/old/deep/"],
-            &["a", "old/deep/k.o", "sub/.gitignore", "sub/k.o"],
-        ),
-        (
-            &["--delete", "--gitignore"],
-            &["a", "sub/.gitignore", "sub/k.o", "sub/tmp/z"],
-        ),
-        (
-            &["--delete-excluded", "--exclude=*.o"],
-            &["a", "sub/.gitignore"],
-        ),
-        (
-            &["--delete-excluded", "--gitignore"],
-            &["a", "sub/.gitignore", "sub/k.o"],
-        ),
-    ] {
-        let scratch = built(build);
-        succeeds(&scratch, &[&["-aT"], options, &["s", "d"]].concat());
-        let expected = built(|tree| {
-            tree.dir("d/sub");
-            for file in left {
-                let content = if file.ends_with("ignore") {
-                    "/tmp/\n"
-                } else {
-                    ""
-                };
-                tree.file(format!("d/{file}"), content);
-            }
-        });
-        let [left, expected] = [&scratch, &expected].map(|it| it.path().join("d"));
-        assert_same_tree(left, expected, Attributes::CONTENT);
-    }
-}
-
-#[test]
-fn deletes_no_more_than_the_limit_and_counts_the_rest() {
-    for (most, deleted, rest) in [(0, 0, 4), (1, 1, 3), (3, 1, 3), (4, 4, 0)] {
-        let scratch = built(|tree| {
-            tree.file("s/one/kept", "").file("d/one/kept", "");
-            tree.file("d/one/sub/a", "")
-                .file("d/one/sub/b", "")
-                .file("d/zero", "");
-        });
-        let limit = format!("--max-delete={most}");
-        let outcome = copy(
-            &scratch,
-            &["-aT", "--delete", &limit, "--stats=json", "s", "d"],
-        );
-        let counts = format!("\"deleted\":{deleted},\"not_deleted\":{rest},");
-        assert!(outcome.stdout_text().contains(&counts), "{most}: {outcome}");
-        let (status, said) = match rest {
-            0 => (0, String::new()),
-            _ => (
-                1,
-                format!("cpz: entries not deleted because of --max-delete: {rest}\n"),
-            ),
-        };
-        assert_eq!(outcome.status, Status::Exit(status), "{most}");
-        assert_eq!(complaint(&outcome), said);
-        assert_eq!(scratch.path().join("d/zero").exists(), most == 0);
-    }
-}
-
-#[test]
-fn refuses_dests_that_are_no_mirrors_and_deletes_nothing() {
-    let build = |tree: &Tree| {
-        tree.file("a/b/f", "1")
-            .file("a/x", "2")
-            .file("y/b/g", "3")
-            .file("d/a/b/h", "4");
-        tree.file("file", "5").symlink("link", "d");
-    };
-    let no_mirror = |dest: &str| {
-        format!(
-            "cpz: cannot delete in '{dest}': a source is in it, or several sources are copied to it\n"
-        )
-    };
-    let exclusive = "cpz: --delete is mutually exclusive with -i, --backup, --keep-directory-symlink and \
-                     --attributes-only\nTry 'cpz --help' for more information.\n";
-    for (args, said) in [
-        // The source would be deleted with its dest.
-        (&["-aT", "a/b", "a"][..], no_mirror("a")),
-        (&["-aT", "a", "."], no_mirror(".")),
-        // Two sources have one dest.
-        (&["-a", "a/b", "y/b", "d"], no_mirror("d")),
-        (&["-a", "a/.", "y/.", "d"], no_mirror("d")),
-        (&["-a", "--parents", "a/b", "y/b", "d"], no_mirror("d")),
-        (&["-aTb", "a", "d"], exclusive.into()),
-        (&["-aTi", "a", "d"], exclusive.into()),
-        (
-            &["-aT", "--keep-directory-symlink", "a", "d"],
-            exclusive.into(),
-        ),
-        // These are refused without `--delete`, too.
-        (
-            &["-aT", "file", "d"],
-            "cpz: cannot overwrite directory 'd' with non-directory 'file'\n".into(),
-        ),
-        (
-            &["-aT", "a", "file"],
-            "cpz: cannot overwrite non-directory 'file' with directory 'a'\n".into(),
-        ),
-        (
-            &["-aT", "a", "link"],
-            "cpz: cannot overwrite non-directory 'link' with directory 'a'\n".into(),
-        ),
-        (
-            &["-aT", "a", "a"],
-            "cpz: 'a' and 'a' are the same file\n".into(),
-        ),
-    ] {
-        let scratch = built(build);
-        let before = Snapshot::of(&scratch, Attributes::CONTENT);
-        let outcome = copy(&scratch, &[&["--delete"], args].concat());
-        assert_eq!(outcome.status, Status::Exit(1), "{args:?}: {outcome}");
-        assert_eq!(complaint(&outcome), said, "{args:?}");
-        assert_eq!(
-            Snapshot::of(&scratch, Attributes::CONTENT),
-            before,
-            "{args:?}"
-        );
-    }
-    let scratch = built(build);
-    for (args, said) in [
-        (
-            ["-rLT", "--delete"],
-            "cpz: --delete is mutually exclusive with -L\n",
-        ),
-        (
-            ["-rlT", "--delete"],
-            "cpz: --delete follows no links; -l does, without -P\n",
-        ),
-    ] {
-        let outcome = copy(&scratch, &[&args[..], &["a", "d"]].concat());
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-        assert!(complaint(&outcome).starts_with(said), "{outcome}");
-        assert!(scratch.path().join("d/a/b/h").exists());
-    }
-    let outcome = copy(&scratch, &["-aT", "--max-delete=1", "a", "d"]);
-    assert!(
-        complaint(&outcome).starts_with("cpz: --max-delete needs --delete\n"),
-        "{outcome}"
+fn dests_become_mirrors() {
+    CP.rows(
+        r#"
+        # A dest of another type is replaced although it is newer, and no link is written through.
+        s/{link,fifo,file}=1 s/link @1 s/fifo @1 s/file @1 outside=kept d/link->../outside d/fifo<fifo> d/file=newer
+        cpz -aT -u --delete s d
+        = -d/link -d/fifo d/link=1 d/fifo=1
+        cpz -aT (--update=none|-n) --delete s d
+        =
+        # Other types are replaced.
+        outside/kept=kept s/x=content (d/x/sub/y=content|d/x->../outside/kept|d/x<fifo>)
+        cpz -aT --delete s d
+        = -d/x d/x=content
+        outside/kept=kept s/x/sub/y=content (d/x=content|d/x->../outside)
+        cpz -aT --delete s d
+        = -d/x d/x/sub/y=content
+        outside/kept=kept s/x->../outside d/x/sub/y=content
+        cpz -aT --delete s d
+        = -d/x d/x->../outside
+        outside/kept=kept s/x<fifo> d/x/sub/y=content
+        cpz -aT --delete s d
+        = -d/x d/x<fifo>
+        # What is excluded is spared, unless that is deleted, too.
+        s/a= s/sub/k.o= s/sub/.gitignore='/tmp/\n' d/old/deep/k.o= d/old/x= d/sub/y.o= d/sub/tmp/z= d/sub/other/tmp=
+        d/top/tmp/z=
+        cpz -aT --delete --exclude=*.o s d
+        = d/a= d/sub/.gitignore='/tmp/\n' -d/old/x -d/sub/tmp -d/sub/other -d/top
+        cpz -aT --delete --exclude=/old s d
+        = d/a= d/sub/.gitignore='/tmp/\n' d/sub/k.o= -d/sub/y.o -d/sub/tmp -d/sub/other -d/top
+        cpz -aT --delete --exclude=/old/deep/ s d
+        = d/a= d/sub/.gitignore='/tmp/\n' d/sub/k.o= -d/old/x -d/sub/y.o -d/sub/tmp -d/sub/other -d/top
+        cpz -aT --delete --gitignore s d
+        = d/a= d/sub/.gitignore='/tmp/\n' d/sub/k.o= -d/old -d/sub/y.o -d/sub/other -d/top
+        cpz -aT --delete-excluded --exclude=*.o s d
+        = d/a= d/sub/.gitignore='/tmp/\n' -d/old -d/sub/y.o -d/sub/tmp -d/sub/other -d/top
+        cpz -aT --delete-excluded --gitignore s d
+        = d/a= d/sub/.gitignore='/tmp/\n' d/sub/k.o= -d/old -d/sub/y.o -d/sub/tmp -d/sub/other -d/top
+        # No more is deleted than the limit, and the rest is counted.
+        s/one/kept= d/one/kept= d/one/sub/{a,b}= d/zero=
+        cpz -aT --delete --max-delete=0 --stats=json s d
+        > ..."deleted":0,"not_deleted":4,...
+        ! entries not deleted because of --max-delete: 4
+        cpz -aT --delete --max-delete=(1|3) --stats=json s d
+        > ..."deleted":1,"not_deleted":3,...
+        ! entries not deleted because of --max-delete: 3
+        = -d/zero
+        cpz -aT --delete --max-delete=4 --stats=json s d
+        > ..."deleted":4,"not_deleted":0,...
+        = -d/zero -d/one/sub
+        # A link that the limit keeps is not written through.
+        s/x=new outside=kept d/x->../outside
+        cpz -aT --delete --max-delete=0 s d
+        ! entries not deleted because of --max-delete: 1
+        = -d/x d/x=new
+        # A name goes whose source is excluded because of its type.
+        s/cache/new= d/cache=old
+        cpz -aT (--delete|--delete-excluded) --exclude=cache/ s d
+        = -d/cache
+        # A directory that a pattern excludes is not in the way.
+        s/cache->elsewhere d/cache/precious=1
+        cpz -aT --delete --exclude=cache/ s d
+        ! cannot overwrite directory 'd/cache' with non-directory 's/cache'
+        cpz -aT --delete-excluded --exclude=cache/ s d
+        = -d/cache d/cache->elsewhere
+        cpz --dry-run -aT --delete-excluded --exclude=cache/ s d
+        > would remove...
+        > would remove...
+        > would copy...
+        > would copy...
+        # A directory in the way stays if a part of it is excluded.
+        s/x= d/x/part.o= d/x/rest=
+        cpz -rT --delete --exclude=*.o s d
+        ! cannot overwrite directory 'd/x' with non-directory 's/x'
+        = -d/x/rest
+        # Several sources each have their mirror.
+        x/a/1= x/b/2= d/a/old= d/other=
+        cpz -a --delete x/a x/b d
+        = d/a/1= d/b/2= -d/a/old"#,
     );
 }
 
 #[test]
-fn a_directory_that_a_pattern_excludes_is_not_in_the_way() {
-    let build = |tree: &Tree| {
-        tree.symlink("s/cache", "elsewhere")
-            .file("d/cache/precious", "1");
-    };
-    let scratch = built(build);
-    let outcome = copy(&scratch, &["-aT", "--delete", "--exclude=cache/", "s", "d"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(
-        complaint(&outcome),
-        "cpz: cannot overwrite directory 'd/cache' with non-directory 's/cache'\n"
+fn dests_that_are_no_mirrors_are_refused() {
+    CP.rows(
+        r"
+        # The source would be deleted with its dest.
+        a/b/f=1 a/x=2 y/b/g=3 d/a/b/h=4 file=5 link->d
+        cpz --delete -aT a/b a
+        ! cannot delete in 'a': a source is in it, or several sources are copied to it
+        cpz --delete -aT a .
+        ! cannot delete in '.': a source is in it, or several sources are copied to it
+        # Two sources have one dest.
+        cpz --delete -a (a/b y/b|a/. y/.|--parents a/b y/b) d
+        ! cannot delete in 'd': a source is in it, or several sources are copied to it
+        # These options contradict it.
+        cpz --delete (-aTb|-aTi|-aT --keep-directory-symlink) a d
+        ! --delete is mutually exclusive with -i, --backup, --keep-directory-symlink and --attributes-only
+        ! try
+        cpz --delete -rLT a d
+        ! --delete is mutually exclusive with -L
+        ! try
+        cpz --delete -rlT a d
+        ! --delete follows no links; -l does, without -P
+        ! try
+        cpz --max-delete=1 -aT a d
+        ! --max-delete needs --delete
+        ! try
+        # These dests are refused without it, too.
+        cpz --delete -aT file d
+        ! cannot overwrite directory 'd' with non-directory 'file'
+        cpz --delete -aT a file
+        ! cannot overwrite non-directory 'file' with directory 'a'
+        cpz --delete -aT a link
+        ! cannot overwrite non-directory 'link' with directory 'a'
+        cpz --delete -aT a a
+        ! 'a' and 'a' are the same file
+        # A source in a dest stops that operand only.
+        a/x= c/new= d/a/b/precious= d/c/old=
+        cpz -a --delete a d/a/b c d
+        ! cannot delete in 'd/a'...
+        = d/b/precious= d/c/new= -d/c/old
+        # So does one that is named through a link, which may be one of several, or lead to a directory on the way.
+        s/x/a= d/x/sub/precious=1 to-file->d/x/sub/precious d/x/link->../../to-file to-link->d/x/link to-directory->d/x/sub
+        cpz -rH --delete s/x to-file d
+        ! cannot delete in 'd/x': a source is in it, or several sources are copied to it
+        = d/to-file=1
+        cpz -rH --delete s/x to-link d
+        ! cannot delete in 'd/x': a source is in it, or several sources are copied to it
+        = d/to-link=1
+        cpz -rH --delete s/x to-directory/precious d
+        ! cannot delete in 'd/x': a source is in it, or several sources are copied to it
+        = d/precious=1
+        cpz -rH --delete s/x to-directory d
+        ! cannot delete in 'd/x': a source is in it, or several sources are copied to it
+        = d/to-directory/precious=1",
     );
-    assert!(scratch.path().join("d/cache/precious").exists());
-    let excluded = ["-aT", "--delete-excluded", "--exclude=cache/", "s", "d"];
-    let scratch = built(build);
-    let dry = copy(&scratch, &[&["--dry-run"], &excluded[..]].concat());
-    assert_eq!(
-        dry.stdout_text().matches("would remove").count(),
-        2,
-        "{dry}"
-    );
-    succeeds(&scratch, &excluded);
-    assert!(scratch.path().join("d/cache").is_symlink());
-}
-
-#[test]
-fn a_directory_in_the_way_stays_if_a_part_of_it_is_excluded() {
-    for way in [&[][..], &["--dry-run"]] {
-        let scratch = built(|tree| {
-            tree.file("s/x", "")
-                .file("d/x/part.o", "")
-                .file("d/x/rest", "");
-        });
-        let args = ["-rT", "--delete", "--exclude=*.o", "s", "d"];
-        let outcome = copy(&scratch, &[way, &args].concat());
-        assert_eq!(outcome.status, Status::Exit(1), "{way:?}: {outcome}");
-        assert_eq!(
-            complaint(&outcome),
-            "cpz: cannot overwrite directory 'd/x' with non-directory 's/x'\n",
-            "{way:?}"
-        );
-        let left = ["part.o", "rest"].map(|name| scratch.path().join("d/x").join(name).exists());
-        assert_eq!(left, [true, !way.is_empty()], "{way:?}");
-    }
-}
-
-#[test]
-fn a_link_that_the_limit_keeps_is_not_written_through() {
-    let scratch = built(|tree| {
-        tree.file("s/x", "new")
-            .file("outside", "kept")
-            .symlink("d/x", "../outside");
-    });
-    let outcome = copy(&scratch, &["-aT", "--delete", "--max-delete=0", "s", "d"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(fs::read(scratch.path().join("outside")).unwrap(), b"kept");
-}
-
-#[test]
-fn a_name_goes_whose_source_is_excluded_because_of_its_type() {
-    for delete in ["--delete", "--delete-excluded"] {
-        let scratch = built(|tree| {
-            tree.file("s/cache/new", "").file("d/cache", "old");
-        });
-        succeeds(&scratch, &["-aT", delete, "--exclude=cache/", "s", "d"]);
-        assert!(!scratch.path().join("d/cache").exists(), "{delete}");
-    }
 }
 
 /// The path of such a source does not show that it is in the dest.
@@ -480,71 +320,6 @@ fn a_source_that_is_mounted_from_inside_the_dest_is_not_deleted() {
         assert!(scratch.path().join("d/precious").exists(), "{inner}");
         assert!(!scratch.path().join("d/gone").exists(), "{inner}");
     }
-}
-
-/// The link may be one of several, or lead to a directory on the way.
-#[test]
-fn a_source_that_is_named_through_a_link_is_not_deleted() {
-    for (source, is_file) in [
-        ("to-file", true),
-        ("to-link", true),
-        ("to-directory/precious", true),
-        ("to-directory", false),
-    ] {
-        let scratch = built(|tree| {
-            tree.file("s/x/a", "").file("d/x/sub/precious", "1");
-            tree.symlink("to-file", "d/x/sub/precious")
-                .symlink("d/x/link", "../../to-file")
-                .symlink("to-link", "d/x/link")
-                .symlink("to-directory", "d/x/sub");
-        });
-        let before = Snapshot::of(scratch.path().join("d/x"), Attributes::CONTENT);
-        let outcome = copy(&scratch, &["-rH", "--delete", "s/x", source, "d"]);
-        assert_eq!(outcome.status, Status::Exit(1), "{source}: {outcome}");
-        assert_eq!(
-            complaint(&outcome),
-            "cpz: cannot delete in 'd/x': a source is in it, or several sources are copied to it\n"
-        );
-        assert_eq!(
-            before,
-            Snapshot::of(scratch.path().join("d/x"), Attributes::CONTENT)
-        );
-        let name = Path::new(source).file_name().unwrap();
-        let copied = scratch.path().join("d").join(name);
-        assert_eq!(copied.is_file(), is_file, "{source}");
-    }
-}
-
-#[test]
-fn another_source_in_the_dest_stops_that_operand_only() {
-    let scratch = built(|tree| {
-        tree.file("a/x", "")
-            .file("c/new", "")
-            .file("d/a/b/precious", "")
-            .file("d/c/old", "");
-    });
-    let outcome = copy(&scratch, &["-a", "--delete", "a", "d/a/b", "c", "d"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert!(
-        complaint(&outcome).starts_with("cpz: cannot delete in 'd/a'"),
-        "{outcome}"
-    );
-    let left = |path: &str| scratch.path().join(path).exists();
-    assert!(left("d/a/b/precious") && left("d/b/precious") && left("d/c/new"));
-    assert!(!left("d/c/old"));
-}
-
-#[test]
-fn several_sources_each_have_their_mirror() {
-    let scratch = built(|tree| {
-        tree.file("x/a/1", "")
-            .file("x/b/2", "")
-            .file("d/a/old", "")
-            .file("d/other", "");
-    });
-    succeeds(&scratch, &["-a", "--delete", "x/a", "x/b", "d"]);
-    let left = |path: &str| scratch.path().join("d").join(path).exists();
-    assert!(left("a/1") && left("b/2") && left("other") && !left("a/old"));
 }
 
 #[test]
@@ -958,6 +733,7 @@ fn what_cannot_be_deleted_is_reported() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn deep_trees_are_deleted_with_few_descriptors() {
     let scratch = built(|tree| {
         tree.dir("s/a/b/c/d/e/f/g/h").dir("d/a/b/c/d/e/f/g/h");

@@ -48,74 +48,31 @@ fn all_modes(tree: &Tree) {
         .mode(0o600);
 }
 
-#[track_caller]
-fn with_umask(umask: &str) {
-    let wrapped = CP
-        .parity()
-        .in_script(&format!(r#"umask {umask}; exec "$@""#));
-    wrapped.clone().args(["d", "new"]).check(all_modes);
-    wrapped
-        .clone()
-        .args(["d/dir-0755/sub/f", "d/4755", "d/dir-7777", "into"])
-        .check(|tree| {
-            all_modes(tree);
-            tree.dir("into");
-        });
-    if !probe::is_root() {
-        skip!("only root can become another user");
-    }
-    wrapped
-        .clone()
-        .args(["d", "new"])
-        .uid(NOBODY)
-        .check(all_modes);
+#[test]
+fn obeys_the_umask() {
+    CP.table().build(all_modes).rows(
+        r"
+        into/
+        umask:(000|022|027|077|0777|0277) cpz d new
+        umask:(000|022|027|077|0777|0277) cpz d/dir-0755/sub/f d/4755 d/dir-7777 into
+        user umask:(000|022|027|077|0777|0277) cpz d new",
+    );
 }
 
 #[test]
-fn obeys_umask_000() {
-    with_umask("000");
-}
-
-#[test]
-fn obeys_umask_022() {
-    with_umask("022");
-}
-
-#[test]
-fn obeys_umask_027() {
-    with_umask("027");
-}
-
-#[test]
-fn obeys_umask_077() {
-    with_umask("077");
-}
-
-#[test]
-fn obeys_umask_0777() {
-    with_umask("0777");
-}
-
-#[test]
-fn obeys_umask_0277() {
-    with_umask("0277");
-}
-
-#[test]
-fn keeps_the_mode_of_a_file_that_exists() {
-    CP.check(["f", "old"], |tree| {
-        tree.file("f", b"new")
-            .mode(0o4755)
-            .file("old", b"old")
-            .mode(0o604);
-    });
-}
-
-#[test]
-fn drops_set_id_bits_of_a_file_it_writes_to() {
-    CP.check_as_nobody(["f", "old"], |tree| {
-        owned(tree.file("f", b"new").file("old", b"old")).mode(0o6755);
-    });
+fn dests_and_their_modes() {
+    CP.rows(
+        r"
+        # A file that exists keeps its mode.
+        f=new %4755 old=old %604
+        cpz f old
+        # It loses set-id bits when it is written to.
+        f=new old=old :65534 %6755
+        user cpz f old
+        # A directory that others may write to loses the set-group-id bit of another group.
+        a/s/f=x b/ :65534:1 %2777 (a/s %777 a %777|a/s %3757 a %3757|a/s %733 a %733|a/s %500 a %500|a/s %177 a %177)
+        user newest umask:(0|22) cp -r (-r|-p|-l|--preserve=ownership|--parents) a b",
+    );
 }
 
 fn setgid_parent(tree: &Tree) {
@@ -229,32 +186,4 @@ fn owns_its_copies() {
             .owner(1, 2)
             .mode(0o2755);
     });
-}
-
-#[test]
-fn a_directory_that_others_may_write_to_loses_the_set_group_id_bit_of_another_group() {
-    if !probe::is_root() {
-        skip!("only root can become another user");
-    }
-    let cp = CP.strict().only_newest().uid(NOBODY);
-    for (umask, mode) in [
-        (0, 0o777),
-        (0, 0o775),
-        (0, 0o3757),
-        (0, 0o755),
-        (0o22, 0o777),
-        (2, 0o733),
-        (0o22, 0o500),
-        (0, 0o177),
-    ] {
-        let script = format!(r#"umask {umask:o}; exec "$@""#);
-        for option in ["-r", "-p", "-l", "--preserve=ownership", "--parents"] {
-            let cp = cp.clone().in_script(&script).args(["-r", option, "a", "b"]);
-            cp.check(|tree| {
-                tree.file("a/s/f", "x");
-                tree.select("a/s").mode(mode).select("a").mode(mode);
-                tree.dir("b").owner(NOBODY, 1).mode(0o2777);
-            });
-        }
-    }
 }

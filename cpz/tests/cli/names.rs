@@ -58,60 +58,22 @@ fn quotes_odd_names_that_are_missing() {
 }
 
 #[test]
-fn quotes_odd_names_that_are_the_target() {
-    Parity::new(CPZ, "cp")
-        .args(["-rt", "new\nline", "f"])
-        .check(|_| {});
-    Parity::new(CPZ, "cp")
-        .args(["-r", "f", "g", "it's"])
-        .check(|_| {});
-    Parity::new(CPZ, "cp")
-        .args(["-rT", "f", "g", "it's"])
-        .check(|_| {});
-}
-
-#[test]
-fn copies_names_of_255_bytes() {
-    let name = "n".repeat(255);
-    CP.check(["-v", &name, "new"], |tree| {
-        tree.file(format!("{name}/{name}"), b"content");
-    });
-    CP.check(["f", &name], |tree| {
-        tree.file("f", b"content");
-    });
-}
-
-#[test]
-fn reports_names_that_are_too_long() {
-    let name = "n".repeat(256);
-    let build = |tree: &Tree| {
-        tree.file("f", b"content")
-            .file("d/f", b"content")
-            .symlink("l", "f")
-            .fifo("p")
-            .dir("into");
-    };
-    CP.check([&name, "new"], build);
-    CP.check(["f", &name], build);
-    CP.check(["d", &name], build);
-    CP.check(["l", &name], build);
-    CP.check(["p", &name], build);
-    CP.check(["f", "d", &name], build);
-}
-
-#[test]
-fn copies_names_that_begin_with_a_dash() {
-    CP.check(["-v", "--", "-v", "-", "--", "-t"], |tree| {
-        tree.file("-v", b"content")
-            .file("-", b"content")
-            .file("--/f", b"content")
-            .dir("-t");
-    });
-}
-
-#[test]
-fn takes_a_lone_dash_for_a_name() {
-    CP.check(["f", "-"], |tree| {
-        tree.file("f", b"content");
-    });
+fn names_that_are_long_or_begin_with_a_dash() {
+    CP.rows(
+        r"
+        # The target is quoted.
+        .
+        bare cpz -rt new\nline f
+        bare cpz (-r|-rT) f g it\'s
+        # Names may have 255 bytes, and no more.
+        {n*255}/{n*255}=content f=content d/f=content l->f p<fifo> into/
+        cpz -v {n*255} new
+        cpz f {n*255}
+        cpz {n*256} new
+        cpz (f|d|l|p|f d) {n*256}
+        # Names may begin with a dash.
+        ./-v=content ./-=content --/f=content ./-t/ f=content
+        cpz -v -- -v - -- -t
+        cpz f -",
+    );
 }

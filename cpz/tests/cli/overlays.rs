@@ -91,12 +91,14 @@ fn directories(tree: &Tree) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn keep_links_between_directories_of_the_image() {
     let (_source, d) = linked();
     check(&["-a", &d, "."], directories);
 }
 
 #[test]
+#[ignore = "slow"]
 fn keep_links_where_the_image_has_files_of_the_same_names() {
     let (_source, d) = linked();
     check(&["-a", &d, "."], |image| {
@@ -110,6 +112,7 @@ fn keep_links_where_the_image_has_files_of_the_same_names() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn keep_links_to_what_is_newer_in_the_image() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
@@ -124,6 +127,7 @@ fn keep_links_to_what_is_newer_in_the_image() {
 
 /// Nothing shows that both are one file. So the dest is written to without being emptied first.
 #[test]
+#[ignore = "slow"]
 fn a_file_keeps_its_content_if_it_is_copied_to_where_the_overlay_has_it_from() {
     let overlay = or_skip!(Overlay::new(Layers::Together, &[], |image| {
         image.file("f", "content").mtime(Duration::new(6_000, 0));
@@ -163,11 +167,13 @@ fn merges_a_chain(depth: usize, descriptors: u64) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn merge_deep_trees_with_few_descriptors() {
     merges_a_chain(60, 20);
 }
 
 #[test]
+#[ignore = "slow"]
 fn merge_trees_deeper_than_the_usual_number_of_descriptors() {
     merges_a_chain(1_200, 1_024);
 }

@@ -2,232 +2,85 @@
 
 use testkit::{
     or_skip,
-    run::{Pair, Run},
+    run::Run,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, NEWEST_CP};
+use crate::support::{CP, CPZ};
 
-fn file(tree: &Tree) -> &Tree {
-    tree.file("source", b"content")
-}
+const FILE: &str = "S/dest=content";
+const DIR: &str = "S/dest/f=content S/dest/l->f";
+const SYMLINK_OR_FIFO: &str = "(S/dest->target S/target=target|S/dest<fifo> %600)";
+const DIRS: &str = "D/dest/kept=old|D/dest/dest/kept=old D/dest/f=old";
+const OTHERS: &str = "D/dest=old|D/dest=~100000 %600|D/dest=old %444|D/other='older and longer' D/dest->other|\
+                      D/dest->nowhere|D/dest<socket>";
+const LINK_TO_DIR: &str = "D/other/kept=old D/dest->other";
+const FIFO: &str = "D/dest<fifo>";
 
-fn dir(tree: &Tree) -> &Tree {
-    tree.file("source/f", b"content").symlink("source/l", "f")
-}
-
-fn symlink(tree: &Tree) -> &Tree {
-    tree.symlink("source", "target").file("target", b"target")
-}
-
-fn fifo(tree: &Tree) -> &Tree {
-    tree.fifo("source").mode(0o600)
-}
-
-fn over_file(tree: &Tree) -> &Tree {
-    tree.file("dest", b"old")
-}
-
-fn over_longer_file(tree: &Tree) -> &Tree {
-    tree.file("dest", vec![b'o'; 100_000]).mode(0o600)
-}
-
-fn over_read_only_file(tree: &Tree) -> &Tree {
-    tree.file("dest", b"old").mode(0o444)
-}
-
-fn over_dir(tree: &Tree) -> &Tree {
-    tree.file("dest/kept", b"old")
-}
-
-fn over_full_dir(tree: &Tree) -> &Tree {
-    tree.file("dest/source/kept", b"old").file("dest/f", b"old")
-}
-
-fn over_symlink_to_file(tree: &Tree) -> &Tree {
-    tree.file("other", b"older and longer")
-        .symlink("dest", "other")
-}
-
-fn over_dangling_symlink(tree: &Tree) -> &Tree {
-    tree.symlink("dest", "nowhere")
-}
-
-fn over_symlink_to_dir(tree: &Tree) -> &Tree {
-    tree.file("other/kept", b"old").symlink("dest", "other")
-}
-
-fn over_fifo(tree: &Tree) -> &Tree {
-    tree.fifo("dest")
-}
-
-fn over_socket(tree: &Tree) -> &Tree {
-    tree.socket("dest")
-}
-
-/// Compares copies of one type over another: plain, with -T and -f, as an ordinary user, and in a tree.
+/// Compares copies over other types: plain, with -f, of a tree, and as an ordinary user.
 #[track_caller]
-fn copies_over(cp: Pair, source: fn(&Tree) -> &Tree, dest: fn(&Tree) -> &Tree) {
-    let build = |tree: &Tree| {
-        dest(source(tree));
-    };
-    cp.check(["source", "dest"], build);
-    cp.check(["-T", "source", "dest"], build);
-    cp.check(["-fv", "source", "dest"], build);
-    cp.check_as_nobody(["-f", "source", "dest"], build);
-    // Compare the same entries one level below the operand.
-    let below = |tree: &Tree| {
-        let path = tree.path().to_owned();
-        source(&Tree::at(path.join("from")));
-        dest(&Tree::at(path.join("to")));
-        for name in ["source", "target"] {
-            let (old, new) = (path.join("from").join(name), path.join("from"));
-            let new = match name {
-                "source" => new.join("dest"),
-                _ => new.join("target"),
-            };
-            if old.symlink_metadata().is_ok() {
-                std::fs::rename(old, new).expect("it can be renamed");
-            }
-        }
-    };
-    cp.check(["-T", "from", "to"], below);
-    cp.check_as_nobody(["-fT", "from", "to"], below);
-}
-
-macro_rules! over_each_other {
-    ($cp:ident; $($test:ident: $source:ident $dest:ident;)*) => {$(
-        #[test]
-        fn $test() {
-            copies_over($cp, $source, $dest);
-        }
-    )*};
-}
-
-over_each_other! {
-    CP;
-    a_file_goes_over_a_file: file over_file;
-    a_file_goes_over_a_longer_file: file over_longer_file;
-    a_file_goes_over_a_read_only_file: file over_read_only_file;
-    a_file_goes_over_a_symlink_to_a_file: file over_symlink_to_file;
-    a_file_goes_over_a_dangling_symlink: file over_dangling_symlink;
-    a_file_goes_over_a_socket: file over_socket;
-    a_directory_goes_over_a_file: dir over_file;
-    a_directory_goes_over_a_longer_file: dir over_longer_file;
-    a_directory_goes_over_a_read_only_file: dir over_read_only_file;
-    a_directory_goes_over_a_directory: dir over_dir;
-    a_directory_goes_over_a_directory_in_a_directory: dir over_full_dir;
-    a_directory_goes_over_a_symlink_to_a_file: dir over_symlink_to_file;
-    a_directory_goes_over_a_dangling_symlink: dir over_dangling_symlink;
-    a_directory_goes_over_a_symlink_to_a_directory: dir over_symlink_to_dir;
-    a_directory_goes_over_a_fifo: dir over_fifo;
-    a_directory_goes_over_a_socket: dir over_socket;
-    a_symlink_goes_over_a_file: symlink over_file;
-    a_symlink_goes_over_a_longer_file: symlink over_longer_file;
-    a_symlink_goes_over_a_read_only_file: symlink over_read_only_file;
-    a_symlink_goes_over_a_symlink_to_a_file: symlink over_symlink_to_file;
-    a_symlink_goes_over_a_dangling_symlink: symlink over_dangling_symlink;
-    a_symlink_goes_over_a_symlink_to_a_directory: symlink over_symlink_to_dir;
-    a_symlink_goes_over_a_fifo: symlink over_fifo;
-    a_symlink_goes_over_a_socket: symlink over_socket;
-    a_fifo_goes_over_a_file: fifo over_file;
-    a_fifo_goes_over_a_longer_file: fifo over_longer_file;
-    a_fifo_goes_over_a_read_only_file: fifo over_read_only_file;
-    a_fifo_goes_over_a_symlink_to_a_file: fifo over_symlink_to_file;
-    a_fifo_goes_over_a_dangling_symlink: fifo over_dangling_symlink;
-    a_fifo_goes_over_a_symlink_to_a_directory: fifo over_symlink_to_dir;
-    a_fifo_goes_over_a_fifo: fifo over_fifo;
-    a_fifo_goes_over_a_socket: fifo over_socket;
-}
-
-// Older releases do not name the source in this refusal.
-over_each_other! {
-    NEWEST_CP;
-    a_file_goes_over_a_directory: file over_dir;
-    a_file_goes_over_a_directory_in_a_directory: file over_full_dir;
-    a_file_goes_over_a_symlink_to_a_directory: file over_symlink_to_dir;
-    a_symlink_goes_over_a_directory: symlink over_dir;
-    a_symlink_goes_over_a_directory_in_a_directory: symlink over_full_dir;
-    a_fifo_goes_over_a_directory: fifo over_dir;
-    a_fifo_goes_over_a_directory_in_a_directory: fifo over_full_dir;
+fn copies_over(setting: &str, source: &str, dests: &[&str]) {
+    let trees = format!("{source} ({})", dests.join("|"));
+    let in_place = |source, dest| trees.replace("S/", source).replace("D/", dest);
+    CP.rows(&format!(
+        "{}
+        {setting} cpz (|-T|-fv) s/dest dest
+        user {setting} cpz -f s/dest dest
+        {}
+        {setting} cpz -T s d
+        user {setting} cpz -fT s d",
+        in_place("s/", ""),
+        in_place("s/", "d/"),
+    ));
 }
 
 #[test]
-fn writes_through_a_second_name_of_the_dest() {
-    CP.check(["f", "old"], |tree| {
-        tree.file("f", b"new")
-            .file("old", b"old")
-            .hardlink("old", "twin");
-    });
+fn a_file_goes_over_others() {
+    copies_over("", FILE, &[OTHERS]);
+    // Older releases do not name the source in this refusal.
+    copies_over("newest", FILE, &[DIRS, LINK_TO_DIR]);
 }
 
 #[test]
-fn force_makes_another_file_of_an_unwritable_dest() {
-    CP.check_as_nobody(["-fv", "f", "old"], |tree| {
-        tree.file("f", b"new")
-            .mode(0o640)
-            .file("old", b"old")
-            .mode(0o400)
-            .hardlink("old", "twin");
-    });
+fn a_directory_goes_over_others() {
+    copies_over("", DIR, &[OTHERS, DIRS, LINK_TO_DIR, FIFO]);
 }
 
 #[test]
-fn refuses_to_overwrite_a_directory_before_it_opens_the_source() {
-    NEWEST_CP.check_as_nobody(["-v", "f", "into"], |tree| {
-        tree.file("f", b"content").mode(0).dir("into/f");
-    });
+fn a_symlink_and_a_fifo_go_over_others() {
+    copies_over("", SYMLINK_OR_FIFO, &[OTHERS, LINK_TO_DIR, FIFO]);
+    copies_over("newest", SYMLINK_OR_FIFO, &[DIRS]);
 }
 
 #[test]
-fn refuses_to_overwrite_a_file_before_it_lists_the_directory() {
-    CP.check_as_nobody(["-v", "d", "into"], |tree| {
-        tree.file("into/d", b"old").dir("d").mode(0);
-    });
-}
-
-#[test]
-fn force_does_not_help_in_a_directory_without_w() {
-    CP.check_as_nobody(["-f", "f", "d/old"], |tree| {
-        tree.file("f", b"new")
-            .file("d/old", b"old")
-            .mode(0o400)
-            .select("d")
-            .mode(0o555);
-    });
-}
-
-#[test]
-fn force_does_not_follow_a_symlink_to_an_unwritable_file() {
-    CP.check_as_nobody(["-f", "f", "l"], |tree| {
-        tree.file("f", b"new")
-            .file("old", b"old")
-            .mode(0o400)
-            .symlink("l", "old");
-    });
-}
-
-#[test]
-fn writes_to_a_writable_file_in_a_directory_without_w() {
-    CP.check_as_nobody(["f", "d"], |tree| {
-        tree.file("f", b"new")
-            .file("d/f", b"older")
-            .select("d")
-            .mode(0o555);
-    });
-}
-
-#[test]
-fn replaces_no_symlink_in_a_directory_without_w() {
-    CP.check_as_nobody(["l", "fifo", "d"], |tree| {
-        tree.symlink("l", "x")
-            .fifo("fifo")
-            .symlink("d/l", "y")
-            .fifo("d/fifo")
-            .select("d")
-            .mode(0o555);
-    });
+fn dests_that_may_not_be_written_to() {
+    CP.rows(
+        r"
+        # A second name of the dest is written through.
+        f=new old=old twin==old
+        cpz f old
+        # Force makes another file of a dest that may not be written to.
+        f=new %640 old=old %400 twin==old
+        user cpz -fv f old
+        # A directory is refused as a dest before the source is opened.
+        f=content %0 into/f/
+        newest user cpz -v f into
+        # A file is refused as a dest before the directory is listed.
+        into/d=old d/ %0
+        user cpz -v d into
+        # Force does not help in a directory without w.
+        f=new d/old=old %400 d %555
+        user cpz -f f d/old
+        # Force does not follow a symlink to a file that may not be written to.
+        f=new old=old %400 l->old
+        user cpz -f f l
+        # A file is written to in a directory without w, and no other type is replaced there.
+        f=new d/f=older d %555
+        user cpz f d
+        l->x fifo<fifo> d/l->y d/fifo<fifo> d %555
+        user cpz l fifo d",
+    );
 }
 
 #[test]

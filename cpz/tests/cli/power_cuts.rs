@@ -64,11 +64,13 @@ fn complete_copies_survive(fs: Fs) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_complete_copy_to_ext4_survives() {
     complete_copies_survive(Fs::Ext4);
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_complete_copy_to_xfs_survives() {
     complete_copies_survive(Fs::Xfs);
 }
@@ -97,22 +99,26 @@ fn interrupted_copies_go_on(fs: Fs, options: &[&str], resume: impl Fn(&str) -> R
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_interrupted_copy_to_ext4_goes_on() {
     interrupted_copies_go_on(Fs::Ext4, &[], after_boot);
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_interrupted_copy_to_xfs_goes_on() {
     interrupted_copies_go_on(Fs::Xfs, &[], after_boot);
 }
 
 // The order of the calls is enough here. The time of the boot does not matter.
 #[test]
+#[ignore = "slow"]
 fn an_interrupted_durable_copy_to_ext4_goes_on() {
     interrupted_copies_go_on(Fs::Ext4, &["--fsync"], |cpz| Ok(Run::new(cpz)));
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_interrupted_durable_copy_to_xfs_goes_on() {
     interrupted_copies_go_on(Fs::Xfs, &["--fsync"], |cpz| Ok(Run::new(cpz)));
 }
@@ -147,11 +153,13 @@ fn atomic_copies_replace_whole_files(fs: Fs) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_atomic_copy_to_ext4_replaces_whole_files() {
     atomic_copies_replace_whole_files(Fs::Ext4);
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_atomic_copy_to_xfs_replaces_whole_files() {
     atomic_copies_replace_whole_files(Fs::Xfs);
 }

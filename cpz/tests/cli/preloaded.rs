@@ -254,6 +254,7 @@ fn a_copy_under_pseudo_has_the_owner_that_its_source_has_there() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() {
     or_skip!(need(&["fakeroot", "dpkg-buildpackage", "make"]));
     let place = place();

@@ -1,11 +1,10 @@
 //! Attributes that a copy preserves: owners, modes, ACLs, times, extended attributes.
 
-use std::ffi::OsStr;
 use std::time::Duration;
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount, NOBODY, has_calls_of, has_program, is_root, newest_gnu},
+    probe::{Fs, LoopMount, has_calls_of, has_program, is_root, newest_gnu},
     run::{Parity, Run},
     skip,
     snapshot::{Attributes, Snapshot},
@@ -82,51 +81,21 @@ fn with(flags: &[&str]) -> Parity {
     CP.parity().args(flags)
 }
 
-/// Compares copies to a new dest, to one with other attributes, and both as an ordinary user.
+/// Compares copies to a new dest, to one with other attributes, and by an ordinary user. `script` prepares the old dest
+/// of cp.
 #[track_caller]
-fn keeps_as_cp_does(flags: &[&str]) {
-    keeps_over(flags, with(flags));
-}
-
-/// Compares as [`keeps_as_cp_does`]. The flags preserve modes, so that ACLs of the dest are removed that the
-/// source lacks. cp 9.10 leaves them, so the dest of cp has none.
-#[track_caller]
-fn keeps_modes_as_cp_does(flags: &[&str]) {
-    if !has_program("setfacl") {
-        skip!("there is no setfacl");
-    }
-    let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 9; exec "$@""#;
-    keeps_over(flags, with(flags).in_scripts(PLAINLY, without_acls));
-}
-
-/// Compares as [`keeps_as_cp_does`]. `existing_dest` is the comparison with an existing dest.
-#[track_caller]
-fn keeps_over(flags: &[&str], existing_dest: Parity) {
-    with(flags).args(["s", "new"]).check(some_of_everything);
-    with(flags)
-        .args([
-            "s/plain",
-            "s/set-id",
-            "s/with-acl",
-            "s/fifo",
-            "s/d/closed",
-            "into",
-        ])
-        .check(|tree| {
-            some_of_everything(tree);
-            tree.dir("into");
-        });
-    existing_dest.args(["s", "old"]).check(|tree| {
+fn keeps_as_cp_does(flags: &str, script: &str) {
+    CP.table().build(some_of_everything).rows(&format!(
+        "into/
+        (|user) cpz ({flags}) s new
+        cpz ({flags}) s/plain s/set-id s/with-acl s/fifo s/d/closed into"
+    ));
+    let old = CP.table().build(|tree| {
         some_of_everything(tree);
         existing(tree);
     });
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    with(flags)
-        .args(["s", "new"])
-        .uid(NOBODY)
-        .check(some_of_everything);
+    let old = old.setting(|parity| parity.in_scripts(PLAINLY, script));
+    old.rows(&format!("cpz ({flags}) s old"));
 }
 
 fn existing(tree: &Tree) {
@@ -149,70 +118,49 @@ fn existing(tree: &Tree) {
 }
 
 #[test]
-fn keeps_the_usual() {
-    keeps_modes_as_cp_does(&["-p"]);
+fn keeps_what_was_asked_for() {
+    keeps_as_cp_does(
+        "--preserve=ownership|--preserve=timestamps|--preserve=xattr",
+        PLAINLY,
+    );
 }
 
 #[test]
-fn keeps_all() {
-    keeps_modes_as_cp_does(&["-a"]);
+fn keeps_what_was_not_left_out() {
+    keeps_as_cp_does(
+        "-a --no-preserve=mode|--no-preserve=mode|--attributes-only",
+        PLAINLY,
+    );
 }
 
-#[test]
-fn keeps_all_by_its_name() {
-    keeps_modes_as_cp_does(&["--preserve=all"]);
+/// These flags preserve modes, so that ACLs of the dest are removed that the source lacks. cp 9.10 leaves them, so the
+/// dest of cp has none.
+#[track_caller]
+fn keeps_modes_as_cp_does(flags: &str) {
+    if !has_program("setfacl") {
+        skip!("there is no setfacl");
+    }
+    let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 9; exec "$@""#;
+    keeps_as_cp_does(flags, without_acls);
 }
 
 #[test]
 fn keeps_modes() {
-    keeps_modes_as_cp_does(&["--preserve=mode"]);
+    keeps_modes_as_cp_does("-p|-a|--preserve=all");
 }
 
 #[test]
-fn keeps_owners() {
-    keeps_as_cp_does(&["--preserve=ownership"]);
-}
-
-#[test]
-fn keeps_times() {
-    keeps_as_cp_does(&["--preserve=timestamps"]);
-}
-
-#[test]
-fn keeps_extended_attributes() {
-    keeps_as_cp_does(&["--preserve=xattr"]);
-}
-
-#[test]
-fn keeps_all_but_modes() {
-    keeps_as_cp_does(&["-a", "--no-preserve=mode"]);
-}
-
-#[test]
-fn keeps_all_but_owners_and_times() {
-    keeps_modes_as_cp_does(&["-a", "--no-preserve=ownership,timestamps"]);
-}
-
-#[test]
-fn keeps_nothing_of_the_mode() {
-    keeps_as_cp_does(&["--no-preserve=mode"]);
-}
-
-#[test]
-fn the_later_list_wins() {
-    keeps_modes_as_cp_does(&["--no-preserve=all", "--preserve=m,t"]);
-}
-
-#[test]
-fn copies_attributes_only() {
-    keeps_as_cp_does(&["--attributes-only"]);
+fn keeps_modes_by_lists() {
+    keeps_modes_as_cp_does(
+        "--preserve=mode|-a --no-preserve=ownership,timestamps|--no-preserve=all --preserve=m,t",
+    );
 }
 
 #[test]
 fn copies_all_attributes_only() {
     // For an ordinary user, older releases leave set-id bits.
     or_skip!(newest_gnu("cp"));
-    keeps_modes_as_cp_does(&["--attributes-only", "-a"]);
+    keeps_modes_as_cp_does("--attributes-only -a");
 }
 
 #[test]
@@ -292,19 +240,9 @@ fn keeps_no_mode_if_a_default_acl_grants_more() {
 }
 
 #[test]
-fn keeps_owners_under_an_umask() {
-    CP.parity()
-        .in_script(r#"umask 027; exec "$@""#)
-        .args(["--preserve=ownership", "s", "new"])
-        .check(some_of_everything);
-}
-
-#[test]
-fn keeps_no_mode_under_an_umask() {
-    CP.parity()
-        .in_script(r#"umask 027; exec "$@""#)
-        .args(["--no-preserve=mode", "s", "new"])
-        .check(some_of_everything);
+fn keeps_attributes_under_an_umask() {
+    let table = CP.table().build(some_of_everything);
+    table.rows("umask:027 cpz (--preserve=ownership|--no-preserve=mode) s new");
 }
 
 #[test]
@@ -325,49 +263,30 @@ fn keeps_all_in_memory() {
         .check(build);
 }
 
+/// The user may write to a file of root.
 #[test]
 fn names_the_times_that_it_may_not_set() {
     if !is_root() {
         skip!("only root can make files of others");
     }
-    for_others(&["-p", "f", "theirs"]);
-    for_others(&["-a", "f", "theirs"]);
-    for_others(&["--preserve=mode", "f", "theirs"]);
-    for_others(&["--preserve=ownership", "f", "theirs"]);
-}
-
-/// Compares cpz with cp, run by a user that may write to a file of root.
-#[track_caller]
-fn for_others(args: &[&str]) {
     let script =
         "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
-    CP.parity().in_script(script).args(args).check(|tree| {
-        tree.file("f", b"new").mode(0o640);
-        tree.file("theirs", b"old").select(".").mode(0o777);
-    });
-}
-
-#[track_caller]
-fn refuses_as_cp_does(args: &[&str]) {
-    Parity::new(CPZ, "cp")
-        .args(args.iter().map(OsStr::new))
-        .check(|tree| {
-            tree.file("f", b"x");
-        });
+    let table = CP.table().setting(|parity| parity.in_script(script));
+    table.rows(
+        "f=new %640 theirs=old . %777
+        cpz (-p|-a|--preserve=mode|--preserve=ownership) f theirs",
+    );
 }
 
 #[test]
-fn refuses_words_that_it_does_not_know() {
-    refuses_as_cp_does(&["--preserve=bogus", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=mode,,links", "f", "g"]);
-    refuses_as_cp_does(&["--no-preserve=all,bogus", "f", "g"]);
-    refuses_as_cp_does(&["--no-preserve", "f", "g"]);
-}
-
-#[test]
-fn takes_abbreviated_words() {
-    refuses_as_cp_does(&["--preserve=m,o,t,l,x", "f", "g"]);
+fn words_of_lists() {
+    CP.rows(
+        "# Words are refused that cpz does not know.
+        f=x
+        bare cpz (--preserve=bogus|--preserve=|--preserve=mode,,links|--no-preserve=all,bogus|--no-preserve) f g
+        # Words may be abbreviated.
+        bare cpz --preserve=m,o,t,l,x f g",
+    );
 }
 
 #[test]
@@ -375,165 +294,64 @@ fn speaks_of_contexts_as_cp_does() {
     if std::path::Path::new("/sys/fs/selinux/enforce").exists() {
         skip!("this kernel has SELinux");
     }
-    refuses_as_cp_does(&["-Z", "f", "g"]);
-    refuses_as_cp_does(&["--context", "f", "g"]);
-    refuses_as_cp_does(&["--context=c", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=context", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=context", "--no-preserve=context", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=context"]);
-    refuses_as_cp_does(&["-a", "--context=c", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=context", "--no-preserve=all", "f", "g"]);
-    refuses_as_cp_does(&["--no-preserve=context", "--preserve=context", "f", "g"]);
-    refuses_as_cp_does(&["--preserve=context", "--context=c", "f", "g"]);
-    refuses_as_cp_does(&["--context=c", "--context=", "--preserve=context", "f", "g"]);
-    refuses_as_cp_does(&["--context=c", "--bogus", "f", "g"]);
-    refuses_as_cp_does(&["--context=c", "--preserve=bogus", "f", "g"]);
-    refuses_as_cp_does(&["--bogus", "--context=c", "f", "g"]);
+    CP.rows(
+        "f=x
+        bare cpz (-Z|--context|--context=c|--preserve=context|-a --context=c) f g
+        bare cpz --preserve=context (--no-preserve=context|--no-preserve=all|--context=c) f g
+        bare cpz --no-preserve=context --preserve=context f g
+        bare cpz --preserve=context
+        bare cpz --context=c (--context= --preserve=context|--bogus|--preserve=bogus) f g
+        bare cpz --bogus --context=c f g",
+    );
 }
 
 #[test]
-fn keeps_the_attributes_of_the_targets_of_links() {
-    let build = |tree: &Tree| {
-        some_of_everything(tree);
-        tree.symlink("s/to-fifo", "fifo")
-            .symlink("s/to-file", "set-id")
-            .symlink("s/to-dir", "d/set-id");
-    };
-    with(&["-pL"]).args(["s", "new"]).check(build);
-    with(&["-aH"])
-        .args(["s/to-dir", "s/to-fifo", "s/to-file", "."])
-        .check(build);
-    with(&["-aL"]).args(["s", "new"]).check(build);
+fn links_and_their_targets() {
+    CP.table().build(some_of_everything).rows(
+        r"
+        # The attributes of the targets of links are kept.
+        s/to-fifo->fifo s/to-file->set-id s/to-dir->d/set-id
+        cpz (-pL|-aL) s new
+        cpz -aH s/to-dir s/to-fifo s/to-file .
+        # No links are followed with -a and -d.
+        .
+        cpz -La s new
+        cpz (-Hd|-dL) s/link new
+        # Parents keep attributes, also the set-id bit that they inherit.
+        into/ s/d %2551 @1000000000.123456789
+        cpz (-p|-a|--preserve=timestamps|--preserve=ownership) --parents s/d/foreign into
+        into/ %2755
+        cpz --preserve=ownership --parents s/d/foreign into",
+    );
 }
 
-#[test]
-fn follows_no_links_with_a_and_d() {
-    with(&["-La"]).args(["s", "new"]).check(some_of_everything);
-    with(&["-Hd"])
-        .args(["s/link", "new"])
-        .check(some_of_everything);
-    with(&["-dL"])
-        .args(["s/link", "new"])
-        .check(some_of_everything);
-}
-
-/// Compares cpz with cp, run by a user that may read the files of root but not change their owner. The user may give
-/// files to the group of a file and of a link.
-#[track_caller]
-fn of_others(flags: &[&str]) {
-    let script = "chown -hR 0:0 s; chmod 6755 s/set-id s/fifo; chmod 7755 s/d s/all; mkdir -m 777 into; \
-        chown -h 0:65533 s/all s/link; \
-        exec setpriv --reuid 65534 --groups 65533 \"$@\"";
-    NEWEST_CP
-        .parity()
-        .in_script(script)
-        .args(flags)
-        .args(["s", "into"])
-        .check(|tree| {
-            tree.file("s/set-id", b"x")
-                .file("s/all", b"x")
-                .file("s/d/f", b"x")
-                .fifo("s/fifo")
-                .symlink("s/link", "all")
-                .file("s/with-acl", b"x")
-                .acl("u:1234:rwx")
-                .select(".")
-                .mode(0o777);
-        });
-}
-
+/// The user may read the files of root but not change their owner, and may give files to the group of a file and of a
+/// link.
 #[test]
 fn drops_set_id_bits_with_the_owner() {
     if !is_root() {
         skip!("only root can become another user");
     }
-    of_others(&["-a"]);
-    of_others(&["-p"]);
-    of_others(&["--preserve=ownership"]);
-    of_others(&["-p", "--no-preserve=mode"]);
+    let script = "chown -hR 0:0 s; chmod 6755 s/set-id s/fifo; chmod 7755 s/d s/all; mkdir -m 777 into; \
+        chown -h 0:65533 s/all s/link; \
+        exec setpriv --reuid 65534 --groups 65533 \"$@\"";
+    let table = NEWEST_CP.table().setting(|parity| parity.in_script(script));
+    table.rows(
+        "s/set-id=x s/all=x s/d/f=x s/fifo<fifo> s/link->all s/with-acl=x acl:u:1234:rwx . %777
+        cpz (-a|-p|--preserve=ownership|-p --no-preserve=mode) s into",
+    );
 }
 
 #[test]
-fn keeps_attributes_of_parents() {
-    let build = |tree: &Tree| {
-        some_of_everything(tree);
-        tree.dir("into").select("s/d").mode(0o2551).mtime(PAST);
-    };
-    for_parents(&["-p"], build);
-    for_parents(&["-a"], build);
-    for_parents(&["--preserve=timestamps"], build);
-    for_parents(&["--preserve=ownership"], build);
-}
-
-#[test]
-fn leaves_parents_the_set_id_bit_that_they_inherit() {
-    let build = |tree: &Tree| {
-        some_of_everything(tree);
-        tree.dir("into").mode(0o2755);
-    };
-    for_parents(&["--preserve=ownership"], build);
-}
-
-/// Compares cpz with cp on a single source. cp sets the times of parents after each source, and the next one changes
-/// them.
-#[track_caller]
-fn for_parents(flags: &[&str], build: impl Fn(&Tree)) {
-    with(flags)
-        .args(["--parents", "s/d/foreign", "into"])
-        .check(build);
-}
-
-/// Setting an attribute takes the permission to write to the file, which its owner can grant.
-#[test]
-fn keeps_the_attributes_of_files_that_may_not_be_written_to() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    for flag in [
-        "-a",
-        "--preserve=xattr",
-        "--preserve=mode,xattr",
-        "--preserve=all",
-        "-a --attributes-only",
-        "--no-preserve=mode --preserve=xattr",
-    ] {
-        CP.parity()
-            .args(flag.split(' '))
-            .args(["s", "new"])
-            .uid(NOBODY)
-            .check(|tree| {
-                tree.file("s/f", b"content")
-                    .xattr("user.one", b"1")
-                    .xattr("user.two", b"2")
-                    .mode(0o555)
-                    .file("s/empty", b"")
-                    .xattr("user.one", b"1")
-                    .acl("u:1234:r")
-                    .mode(0o444)
-                    .dir("s/d")
-                    .xattr("user.d", b"d")
-                    .mode(0o555);
-            });
-    }
-}
-
-#[test]
-fn leaves_the_content_of_a_dest_with_several_names_if_only_attributes_are_copied() {
-    let build = |tree: &Tree| {
-        tree.file("s", b"new")
-            .file("dest", b"old")
-            .hardlink("dest", "other")
-            .symlink("link", "nowhere")
-            .fifo("fifo");
-    };
-    for flags in [
-        ["-a", "--attributes-only", "s", "dest"],
-        ["-d", "--attributes-only", "s", "dest"],
-        ["-a", "--attributes-only", "link", "dest"],
-        ["-P", "--attributes-only", "link", "dest"],
-        ["-a", "--attributes-only", "fifo", "dest"],
-        ["-af", "--attributes-only", "s", "dest"],
-    ] {
-        CP.parity().args(flags).check(build);
-    }
+fn dests_that_may_not_be_written_to() {
+    CP.rows(
+        "# Setting an attribute takes the permission to write to the file, which its owner can grant.
+        s/f=content xattr:user.one=1 xattr:user.two=2 %555 s/empty= xattr:user.one=1 acl:u:1234:r %444
+        s/d/ xattr:user.d=d %555
+        user cpz (-a|--preserve=xattr|--preserve=mode,xattr|--preserve=all|-a --attributes-only) s new
+        user cpz --no-preserve=mode --preserve=xattr s new
+        # A dest with several names keeps its content if only attributes are copied.
+        s=new dest=old other==dest link->nowhere fifo<fifo>
+        cpz --attributes-only (-a s|-d s|-a link|-P link|-a fifo|-af s) dest",
+    );
 }

@@ -151,6 +151,7 @@ fn a_terminal_without_a_cursor_gets_whole_lines() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_interrupt_removes_the_line() {
     for releases in [true, false] {
         let held = Held::new();
@@ -312,27 +313,6 @@ fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
 }
 
 #[test]
-fn the_environment_chooses_for_cpz_but_not_for_cp() {
-    let held = Held::new();
-    let run = |program: &std::path::Path, value: &str| {
-        let run = Run::new(program)
-            .args(["f", "d"])
-            .env("CPZ_PROGRESS", value);
-        run.current_dir(&held.scratch).output()
-    };
-    let (cp, cpz) = (CP.link("cp"), std::path::Path::new(CPZ));
-    let shown = run(cpz, "always").stderr_text();
-    assert!(shown.starts_with("1 entry copied, 5 B in "), "{shown}");
-    for value in ["always", "often"] {
-        run(&cp.path(), value).assert_success();
-    }
-    let outcome = run(cpz, "often");
-    assert_eq!(outcome.status, Status::Exit(1));
-    let complaint = "cpz: invalid argument 'often' for 'CPZ_PROGRESS'\n";
-    assert!(outcome.stderr_text().starts_with(complaint), "{outcome}");
-}
-
-#[test]
 fn leaves_questions_whole() {
     let held = Held::new();
     Tree::at(held.scratch.path())
@@ -411,19 +391,4 @@ fn draws_on_the_line_after_a_typed_newline() {
     let after = after_a_question("n\n");
     let line = without_percentage(&after);
     assert!(line.starts_with("0 entries, "), "{after:?}");
-}
-
-#[test]
-fn is_unknown_to_cp() {
-    let (cp, held) = (CP.link("cp"), Held::new());
-    let outcome = Run::new(cp.path())
-        .args(["--progress", "f", "g"])
-        .current_dir(&held.scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1));
-    let stderr = outcome.stderr_text();
-    assert!(
-        stderr.contains(": unrecognized option '--progress'\n"),
-        "{stderr}"
-    );
 }

@@ -90,6 +90,7 @@ fn keeps_copies_that_were_complete() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn names_each_directory_that_has_no_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
@@ -180,6 +181,7 @@ fn reports_all_but_the_complete(outcome: &Outcome, dests: &[Option<Vec<u8>>]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn begins_no_large_file_after_one_had_no_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 32));
     let (outcome, dests) = copies_large_files(&full, &[]);
@@ -191,6 +193,7 @@ fn begins_no_large_file_after_one_had_no_room() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn keeps_the_dests_of_large_files_for_which_there_is_no_room() {
     let old = noise(2 << 20);
     for flags in [

@@ -29,20 +29,13 @@ fn files(tree: &Tree) {
     tree.file("empty", "")
         .file("small", "1")
         .file("d/large", noise((4 << 20) + 5))
-        .sparse("d/end", 3 << 20, &[(0, &data)])
+        .sparse("d/end", 1 << 20, &[(0, &data)])
         .sparse(
             "d/middle",
-            3 << 20,
-            &[(1 << 20, &data), ((3 << 20) - 5, b"tail!")],
+            1 << 20,
+            &[(1 << 19, &data), ((1 << 20) - 5, b"tail!")],
         )
-        .sparse("d/hole", 2 << 20, &[]);
-}
-
-#[track_caller]
-fn assert_same_content(expected: &Path, copy: &Path, message: &str) {
-    let [expected, copy] = [expected, copy].map(|at| Snapshot::of(at, Attributes::CONTENT));
-    let difference = expected.diff(&copy);
-    assert!(difference.is_empty(), "{message}\n{difference}");
+        .sparse("d/hole", 1 << 20, &[]);
 }
 
 /// Copies files to a filesystem with these habits, from it, and within it, with each of [`OPTIONS`].
@@ -52,6 +45,7 @@ fn copies_all(habits: Habits) {
     let local = Scratch::in_memory();
     files(&Tree::at(local.path().join("s")));
     files(&Tree::at(mount.stored().join("s")));
+    let expected = Snapshot::of(local.path().join("s"), Attributes::CONTENT);
     let served = |name: &str| mount.path().join(name).display().to_string();
     for (number, options) in OPTIONS.into_iter().enumerate() {
         let [to, within, from] = ["to", "within", "from"].map(|way| format!("{way}{number}"));
@@ -63,14 +57,16 @@ fn copies_all(habits: Habits) {
         for (source, dest, stored) in copies {
             let args = [options, &["-T", &source, &dest]].concat();
             succeeds(&local, &args);
-            assert_same_content(&local.path().join("s"), &stored, &format!("{args:?}"));
+            let difference = expected.diff(&Snapshot::of(stored, Attributes::CONTENT));
+            assert!(difference.is_empty(), "{args:?}\n{difference}");
         }
     }
 }
 
 #[test]
+#[ignore = "slow"]
 fn content_is_read_and_written_if_the_server_cannot_copy() {
-    for errno in [Errno::FBIG, Errno::IO, Errno::NOSPC] {
+    for errno in [Errno::FBIG, Errno::IO] {
         copies_all(Habits {
             copy_file_range: Some(errno),
             ..Habits::default()
@@ -79,6 +75,7 @@ fn content_is_read_and_written_if_the_server_cannot_copy() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_get_their_size_if_the_server_extends_none() {
     for errno in [Errno::PERM, Errno::NOSYS] {
         copies_all(Habits {
@@ -89,6 +86,7 @@ fn files_get_their_size_if_the_server_extends_none() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn holes_are_filled_with_zeros_if_the_server_takes_content_in_order_only() {
     copies_all(Habits {
         nonseekable: true,
@@ -102,6 +100,7 @@ fn holes_are_filled_with_zeros_if_the_server_takes_content_in_order_only() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_source_whose_server_knows_no_holes_is_read() {
     for errno in [Errno::IO, Errno::NOSYS] {
         copies_all(Habits {
@@ -112,8 +111,9 @@ fn a_source_whose_server_knows_no_holes_is_read() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_are_copied_if_the_server_refuses_to_open_without_waiting() {
-    for errno in [Errno::INVAL, Errno::OPNOTSUPP, Errno::IO, Errno::PERM] {
+    for errno in [Errno::INVAL, Errno::PERM] {
         copies_all(Habits {
             open_nonblocking: Some(errno),
             ..Habits::default()
@@ -122,6 +122,7 @@ fn files_are_copied_if_the_server_refuses_to_open_without_waiting() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_are_copied_if_the_server_refuses_to_read_without_waiting() {
     copies_all(Habits {
         read_nonblocking: Some(Errno::AGAIN),
@@ -130,6 +131,7 @@ fn files_are_copied_if_the_server_refuses_to_read_without_waiting() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_are_compared_if_the_server_refuses_direct_reads() {
     copies_all(Habits {
         direct_read: Some(Errno::INVAL),
@@ -138,6 +140,7 @@ fn files_are_compared_if_the_server_refuses_direct_reads() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn all_of_a_file_is_copied_if_its_size_is_said_to_be_0() {
     copies_all(Habits {
         hidden_sizes: true,
@@ -146,6 +149,7 @@ fn all_of_a_file_is_copied_if_its_size_is_said_to_be_0() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn all_of_a_file_is_copied_if_the_server_takes_few_bytes_at_a_time() {
     copies_all(Habits {
         longest_write: Some(10_000),
@@ -216,6 +220,7 @@ fn content_that_the_kernel_cannot_write_later_is_reported_and_replaces_nothing()
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
     let kinds = [
         FileType::RegularFile,

@@ -143,41 +143,49 @@ fn compare(program: Program, options: &[&str], parts: &[Part]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_bindfs_are_those_of_gnu() {
     compare(Program::Bindfs, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_bindfs_that_sets_no_xattrs_are_those_of_gnu() {
     compare(Program::Bindfs, &["--xattr-ro"], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_bindfs_that_ignores_modes_are_those_of_gnu() {
     compare(Program::Bindfs, &["--chmod-ignore"], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_mergerfs_are_those_of_gnu() {
     compare(Program::Mergerfs, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_mergerfs_without_xattrs_are_those_of_gnu() {
     compare(Program::Mergerfs, &["-o", "xattr=noattr"], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_unionfs_are_those_of_gnu() {
     compare(Program::Unionfs, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_gocryptfs_are_those_of_gnu() {
     compare(Program::Gocryptfs, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_sshfs_are_those_of_gnu() {
     compare(Program::Sshfs, &[], &[plain, sparse, special]);
     // With -a, it sets the owner and the times of what a symlink points to, which may not be there yet.
@@ -189,27 +197,32 @@ fn copies_to_sshfs_are_those_of_gnu() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_rclone_are_those_of_gnu() {
     // Sparse files cannot be extended there, and what is left of a failed copy depends on the command.
     compare(Program::Rclone, &[], &[plain, special, symlinks]);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_ntfs_are_those_of_gnu() {
     compare(Program::Ntfs3g, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_ntfs_with_permissions_are_those_of_gnu() {
     compare(Program::Ntfs3g, &["-o", "permissions"], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_exfat_are_those_of_gnu() {
     compare(Program::ExfatFuse, &[], ALL);
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_juicefs_are_those_of_gnu() {
     compare(Program::Juicefs, &[], ALL);
 }
@@ -238,6 +251,7 @@ fn odd(tree: &Tree) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn another_client_of_juicefs_sees_the_whole_copy() {
     let writer = or_skip!(Program::Juicefs.mount(&[]));
     let reader = or_skip!(Program::Juicefs.mount_again(&writer));

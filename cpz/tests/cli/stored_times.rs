@@ -117,6 +117,7 @@ impl<'a> Pair<'a> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn whole_seconds_are_neither_copied_again_nor_left_out() {
     let mount = or_skip!(whole_seconds());
     let pair = Pair::to(mount.path());
@@ -132,6 +133,7 @@ fn whole_seconds_are_neither_copied_again_nor_left_out() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn cp_decides_the_same() {
     let mount = or_skip!(whole_seconds());
     let source = Scratch::in_memory();
@@ -168,6 +170,7 @@ fn cp_decides_the_same() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nanoseconds_are_neither_copied_again_nor_left_out() {
     let mount = or_skip!(LoopMount::new(Fs::Ext4, 32));
     let pair = Pair::to(mount.path());
@@ -183,6 +186,7 @@ fn nanoseconds_are_neither_copied_again_nor_left_out() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn times_that_are_limited_are_not_copied_again() {
     let mount = or_skip!(until_2038());
     let pair = Pair::to(mount.path());
@@ -199,6 +203,7 @@ fn times_that_are_limited_are_not_copied_again() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn servers_may_cut_and_limit_times() {
     let steps = [1, 2, 0];
     let ranges = [
@@ -240,6 +245,7 @@ fn servers_may_cut_and_limit_times() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_failed_copy_is_older_than_its_source_even_if_times_are_set_only_in_pairs() {
     let from = or_skip!(FuseMount::with(Habits {
         unreadable_from: Some(1 << 17),
@@ -259,6 +265,7 @@ fn a_failed_copy_is_older_than_its_source_even_if_times_are_set_only_in_pairs() 
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_times_of_links_are_cut_too() {
     let mount = or_skip!(whole_seconds());
     let source = Scratch::in_memory();
@@ -305,6 +312,7 @@ fn traced(pair: &Pair<'_>, strace: &[&str], options: &[&str]) -> (testkit::run::
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_filesystem_is_asked_rarely() {
     let mount = or_skip!(whole_seconds());
     if !testkit::probe::has_program("strace") {
@@ -329,6 +337,7 @@ fn a_filesystem_is_asked_rarely() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_run_that_is_killed_while_it_asks_leaves_no_file_that_looks_complete() {
     let mount = or_skip!(whole_seconds());
     if !testkit::probe::has_program("strace") {
@@ -355,6 +364,7 @@ fn a_run_that_is_killed_while_it_asks_leaves_no_file_that_looks_complete() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_dry_run_asks_nothing_and_predicts_a_copy() {
     let mount = or_skip!(whole_seconds());
     let pair = Pair::to(mount.path());
@@ -374,6 +384,7 @@ fn a_dry_run_asks_nothing_and_predicts_a_copy() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_dest_whose_time_may_not_be_set_is_copied() {
     if !is_root() {
         skip!("only root can become another user");

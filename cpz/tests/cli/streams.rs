@@ -70,38 +70,18 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
     assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
 }
 
-fn some(tree: &Tree) {
-    tree.file("d/f", b"content");
-}
-
 #[test]
-fn writes_to_a_full_device_and_fails_but_copies() {
-    let wrapped = CP.parity().in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.args(["-v", "d", "new"]).check(some);
-}
-
-#[test]
-fn help_to_a_full_device_fails() {
-    let wrapped = CP.parity().in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.args(["--help"]).check(some);
-}
-
-#[test]
-fn needs_no_stdout_if_there_is_nothing_to_print() {
-    let wrapped = CP.parity().in_script(r#"exec "$@" >&-"#);
-    wrapped.args(["d", "new"]).check(some);
-}
-
-#[test]
-fn needs_no_stderr() {
-    let wrapped = CP.parity().in_script(r#"exec "$@" 2>&-"#);
-    wrapped.args(["missing", "d", "."]).check(some);
-}
-
-#[test]
-fn needs_no_stdin() {
-    let wrapped = CP.parity().in_script(r#"exec "$@" <&-"#);
-    wrapped.args(["d", "new"]).check(some);
+fn streams_that_are_full_or_closed() {
+    for (redirection, rows) in [
+        (">/dev/full", "cpz (-v d new|--help)"),
+        (">&-", "cpz d new"),
+        ("2>&-", "cpz missing d ."),
+        ("<&-", "cpz d new"),
+    ] {
+        let script = format!(r#"exec "$@" {redirection}"#);
+        let table = CP.table().setting(|parity| parity.in_script(&script));
+        table.rows(&format!("d/f=content \n {rows}"));
+    }
 }
 
 #[test]

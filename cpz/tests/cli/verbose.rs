@@ -5,80 +5,34 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, NEWEST_CP};
+use crate::support::{CP, CPZ};
 
 #[test]
-fn reports_each_copied_entry() {
-    CP.check(["-v", "f", "d", "l", "fifo", "e/", "into"], |tree| {
-        tree.file("f", b"content")
-            .file("d/f", b"content")
-            .dir("d/e")
-            .symlink("l", "d")
-            .fifo("fifo")
-            .dir("e")
-            .dir("into");
-    });
-}
-
-#[test]
-fn tells_paths_as_they_were_given() {
-    CP.check(["-v", ".//d", "e//f/", "$PWD/g", "into//"], |tree| {
-        tree.file("d/f", b"")
-            .file("e/f/x", b"")
-            .file("g/f", b"")
-            .dir("into");
-    });
-    CP.check(["-v", "d/.", "into"], |tree| {
-        tree.file("d/f", b"").file("d/e/f", b"").dir("into");
-    });
-    CP.check(["-v", "d//", "new/"], |tree| {
-        tree.file("d/f", b"").file("d/e/f", b"");
-    });
-}
-
-#[test]
-fn tells_of_files_that_exist() {
-    CP.check(["-vT", "d", "old"], |tree| {
-        tree.file("d/f", b"new")
-            .symlink("d/l", "new")
-            .fifo("d/p")
-            .dir("d/e")
-            .file("old/f", b"old")
-            .symlink("old/l", "old")
-            .fifo("old/p")
-            .dir("old/e");
-    });
-}
-
-#[test]
-fn does_not_report_entries_that_are_not_copied() {
-    NEWEST_CP.check(["-v", "missing", "f", "d", "into"], |tree| {
-        tree.file("f", b"content")
-            .file("d/f", b"content")
-            .dir("into/f")
-            .file("into/d", b"old");
-    });
-}
-
-#[test]
-fn reports_unreadable_files_as_cp_does() {
-    CP.check_as_nobody(["-v", "d", "new"], |tree| {
-        tree.file("d/locked", b"content")
-            .mode(0)
-            .file("d/f", b"content")
-            .file("d/locked-dir/f", b"content")
-            .select("d/locked-dir")
-            .mode(0);
-    });
-}
-
-#[test]
-fn tells_of_a_forced_dest() {
-    CP.check_as_nobody(["-vf", "d", "into"], |tree| {
-        tree.file("d/f", b"content")
-            .file("into/d/f", b"old")
-            .mode(0);
-    });
+fn each_copied_entry_is_reported() {
+    CP.rows(
+        r"
+        # Entries of all types are reported.
+        f=content d/f=content d/e/ l->d fifo<fifo> e/ into/
+        cpz -v f d l fifo e/ into
+        # Paths are reported as they were given.
+        d/f= e/f/x= g/f= into/
+        cpz -v .//d e//f/ $PWD/g into//
+        d/f= d/e/f= into/
+        cpz -v d/. into
+        cpz -v d// new/
+        # Entries that exist are reported, too.
+        d/f=new d/l->new d/p<fifo> d/e/ old/f=old old/l->old old/p<fifo> old/e/
+        cpz -vT d old
+        # Entries that are not copied are not reported.
+        f=content d/f=content into/f/ into/d=old
+        newest cpz -v missing f d into
+        # Files that cannot be read are reported as by cp.
+        d/locked=content %0 d/f=content d/locked-dir/f=content d/locked-dir %0
+        user cpz -v d new
+        # A dest that is removed by force is reported.
+        d/f=content into/d/f=old %0
+        user cpz -vf d into",
+    );
 }
 
 #[test]

@@ -34,6 +34,7 @@ fn changing(dir: &Path, options: &[&str], dest: &str, change: impl Fn()) -> Outc
 }
 
 #[test]
+#[ignore = "slow"]
 fn is_silent_about_equal_files() {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());

@@ -2,120 +2,116 @@
 
 use testkit::{
     probe::{NOBODY, is_root},
-    run::{Input, Parity, Run, Status},
+    run::{Input, Parity, Run, Status, plant},
     skip,
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
-/// Makes a directory with one entry of each kind, an empty directory and a full one.
-fn kinds(tree: &Tree) {
-    tree.file("d/empty-file", "")
-        .file("d/file", "content")
-        .symlink("d/link", "file")
-        .fifo("d/fifo")
-        .socket("d/socket")
-        .dir("d/empty")
-        .file("d/full/a", "")
-        .file("d/full/b/c", "");
-}
+const KINDS: &str = "d/empty-file= d/file=content d/link->file d/fifo<fifo> d/socket<socket> d/empty/ d/full/a= d/full/b/c=";
 
-#[track_caller]
-fn asked(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
-    RM.parity().args(args).stdin(answers).check(build);
-}
-
-/// Compares a link called rm with rm, both at a terminal.
-#[track_caller]
-fn at_a_terminal(args: &[&str], answers: &str, build: impl Fn(&Tree)) {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    RM.strict()
-        .args(args)
-        .stdin(answers)
-        .input(Input::Terminal)
-        // Several workers would ask in another order.
-        .env("RMZ_THREADS", "1")
-        .uid(NOBODY)
-        .check(build);
-}
-
-fn protected(tree: &Tree) {
-    tree.file("d/a", "x")
-        .mode(0o444)
-        .file("d/b", "")
-        .mode(0o400)
-        .file("d/c", "free")
-        .symlink("d/l", "a")
-        .file("d/locked/f", "")
-        .dir("d/locked-empty")
-        .mode(0o555)
-        .select("d/locked")
-        .mode(0o555);
+#[test]
+fn questions_about_all_types() {
+    RM.table().build(plant(KINDS)).rows(
+        r"
+        # Everything is asked about, and yes removes it.
+        rmz -i d << y y y y y y y y y y y y y y y y y y y y
+        rmz --interactive d << Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes Yes
+        rmz --interactive=always d << Y Y Y Y Y Y Y Y Y Y Y Y Y Y Y
+        # A directory stays that is not entered.
+        rmz -i d << n
+        # The end of input and anything else is a no.
+        rmz -i d (|<< y y y\c)
+        rmz -i d << y '' ' y' x 0 no n ok
+        # Nothing is asked after force.
+        rmz (-if|-i --interactive=never|-i --interactive=none) d
+        # One question comes before directories.
+        rmz -I d << (y|n)
+        rmz --interactive=once d x
+        # The last word counts.
+        rmz -iI d << y
+        rmz -Ii d << y n
+        rmz -If d
+        # Values that mean nothing are refused.
+        rmz (--interactive=x|--interactive=) d
+        rmz --interactive=o d << n
+        bare LC_ALL=C.UTF-8 rmz -r --interactive=it\'s d",
+    );
 }
 
 #[test]
-fn asks_about_everything_and_yes_removes_it() {
-    asked(&["-i", "d"], &"y\n".repeat(20), kinds);
-    asked(&["--interactive", "d"], &"Yes\n".repeat(20), kinds);
-    asked(&["--interactive=always", "d"], &"Y\n".repeat(20), kinds);
+fn questions_about_some_entries() {
+    RM.rows(
+        r"
+        # The ancestors of a directory stay that is not entered.
+        d/a/b/c/f=
+        rmz -i d << y y n
+        # The directory of a declined file is tried if told to, and may be declined itself.
+        d/a/f=
+        rmz -i d << (y y n y|y y n n y|y y y n n)
+        # Operands are asked about in their order.
+        a= d/f= z=
+        rmz -iv z d missing a << y y n n y
+        # Missing operands are reported even after force.
+        .
+        rmz (-fi|-if) missing
+        rmz -f --interactive=once missing << y
+        # One question comes before more than three files.
+        a= b= c= d=
+        rm -I a b c
+        rm -I a b c d << (n|y)
+        rm -Iv a b c missing << y
+        # Odd paths are quoted.
+        'd/new\nline=' 'd/it\'s $x=' 'd/ /'
+        rmz -i d << y y y y y y y y y
+        # Links are asked about before they lead to nothing.
+        d/f= link->d dangling->nowhere
+        rmz -i link dangling link/ << y y y y y
+        # An answer is read up to a NUL.
+        d/a=
+        rmz -i d << y\0n n\0
+        # The first line ends the input of a terminal. What is typed after it belongs to another process.
+        a= b= c=
+        tty bare rmz -r -i a b c << \x04y y",
+    );
 }
 
 #[test]
-fn keeps_a_directory_that_is_not_entered() {
-    asked(&["-i", "d"], "n\n", kinds);
-}
-
-#[test]
-fn reads_the_end_of_input_as_no() {
-    asked(&["-i", "d"], "", kinds);
-    asked(&["-i", "d"], "y\ny\ny", kinds);
-}
-
-#[test]
-fn reads_anything_but_yes_as_no() {
-    asked(&["-i", "d"], "y\n\n y\nx\n0\nno\nn\nok\n", kinds);
-}
-
-#[test]
-fn keeps_the_ancestors_of_a_directory_that_is_not_entered() {
-    let build = |tree: &Tree| {
-        tree.file("d/a/b/c/f", "");
-    };
-    asked(&["-i", "d"], "y\ny\nn\n", build);
-}
-
-#[test]
-fn tries_the_directory_of_a_declined_file_if_told_to() {
-    let build = |tree: &Tree| {
-        tree.file("d/a/f", "");
-    };
-    asked(&["-i", "d"], "y\ny\nn\ny\n", build);
-    asked(&["-i", "d"], "y\ny\nn\nn\ny\n", build);
-}
-
-#[test]
-fn keeps_an_emptied_directory_that_is_declined() {
-    let build = |tree: &Tree| {
-        tree.file("d/a/f", "");
-    };
-    asked(&["-i", "d"], "y\ny\ny\nn\nn\n", build);
-}
-
-#[test]
-fn asks_about_operands_in_their_order() {
-    let build = |tree: &Tree| {
-        tree.file("a", "").file("d/f", "").file("z", "");
-    };
-    asked(&["-iv", "z", "d", "missing", "a"], "y\ny\nn\nn\ny\n", build);
+fn questions_at_a_terminal() {
+    RM.rows(
+        r"
+        # A link called rm asks about write-protected files at a terminal. Several workers would ask in another order.
+        d/a=x %444 d/b= %400 d/c=free d/l->a d/locked/f= d/locked-empty/ %555 d/locked %555
+        user RMZ_THREADS=1 tty rm -r d << (y y y y y y y y y|y n y)
+        user RMZ_THREADS=1 tty rm -rv d << n n n n n n n n n
+        user RMZ_THREADS=1 tty rm d/a d/c d/b d/l << y n
+        # It asks nothing if forced.
+        user RMZ_THREADS=1 tty rm (-rf|-r --interactive=never) d
+        # It asks about empty directories.
+        user RMZ_THREADS=1 tty rm -d d/locked-empty << (n|y)
+        # It asks once, and about write-protected files.
+        user RMZ_THREADS=1 tty rm -rI d << (y y y y y y y y y|n)
+        user RMZ_THREADS=1 tty rm -I d/a d/b << n y
+        # It presumes a terminal if told to, and asks nothing without one.
+        user RMZ_THREADS=1 rm ---presume-input-tty -r d << y n y n
+        user rm -r d << n
+        # It asks whether to try unreadable directories if empty ones may go.
+        d/empty/ %0 d/full/f= d/full %0 d/other/ %311
+        newest user RMZ_THREADS=1 (rmz|rm) -di d/empty d/full d/other << (n n n|y y y)
+        newest user RMZ_THREADS=1 (rmz|rm) (-d|-dr) ---presume-input-tty -I d/empty d/full d/other << y y y
+        newest user RMZ_THREADS=1 (rmz|rm) -dri d/empty d/full d/other << n y n
+        # It keeps them if it would have to ask.
+        newest user RMZ_THREADS=1 (rmz|rm) (-i|-ri) d/empty d/full d/other << y y y
+        newest user RMZ_THREADS=1 (rmz|rm) -rI ---presume-input-tty d/empty d/full d/other << y y y y
+        newest user RMZ_THREADS=1 (rmz|rm) -rdI ---presume-input-tty d/empty d/full d/other << y n n n",
+    );
 }
 
 #[test]
 fn asks_in_the_order_of_the_listing() {
     let scratch = Scratch::new();
-    kinds(&Tree::at(scratch.path()));
+    plant(KINDS)(&Tree::at(scratch.path()));
     let outcome = Run::new(RMZ)
         .args(["-i", "d"])
         .stdin("y\n".repeat(20))
@@ -131,133 +127,6 @@ fn asks_in_the_order_of_the_listing() {
     // No other question comes between the two about a directory.
     assert_eq!(text[full..emptied].matches("'d/full").count(), 5, "{text}");
     assert_eq!(outcome.status, Status::Exit(0));
-}
-
-#[test]
-fn reports_missing_operands_even_after_force() {
-    asked(&["-fi", "missing"], "", |_| {});
-    asked(&["-f", "--interactive=once", "missing"], "y\n", |_| {});
-    asked(&["-if", "missing"], "", |_| {});
-}
-
-#[test]
-fn asks_nothing_after_force() {
-    asked(&["-if", "d"], "", kinds);
-    asked(&["-i", "--interactive=never", "d"], "", kinds);
-    asked(&["-i", "--interactive=none", "d"], "", kinds);
-}
-
-#[test]
-fn asks_once_before_directories() {
-    asked(&["-I", "d"], "y\n", kinds);
-    asked(&["-I", "d"], "n\n", kinds);
-    asked(&["--interactive=once", "d", "x"], "", kinds);
-}
-
-#[test]
-fn asks_once_before_more_than_three_files() {
-    let build = |tree: &Tree| {
-        tree.file("a", "").file("b", "").file("c", "").file("d", "");
-    };
-    let strict = |args: &[&str], answers: &str| {
-        RM.strict().args(args).stdin(answers).check(build);
-    };
-    strict(&["-I", "a", "b", "c"], "");
-    strict(&["-I", "a", "b", "c", "d"], "n\n");
-    strict(&["-I", "a", "b", "c", "d"], "y\n");
-    strict(&["-Iv", "a", "b", "c", "missing"], "y\n");
-}
-
-#[test]
-fn asks_once_as_the_last_word_says() {
-    asked(&["-iI", "d"], "y\n", kinds);
-    asked(&["-Ii", "d"], "y\nn\n", kinds);
-    asked(&["-If", "d"], "", kinds);
-}
-
-#[test]
-fn refuses_values_of_interactive_that_mean_nothing() {
-    asked(&["--interactive=x", "d"], "", kinds);
-    asked(&["--interactive=", "d"], "", kinds);
-    asked(&["--interactive=o", "d"], "n\n", kinds);
-    Parity::new(RMZ, "rm")
-        .args(["-r", "--interactive=it's", "d"])
-        .env("LC_ALL", "C.UTF-8")
-        .check(kinds);
-}
-
-#[test]
-fn names_odd_paths_in_questions_as_rm_does() {
-    asked(&["-i", "d"], &"y\n".repeat(9), |tree| {
-        tree.file("d/new\nline", "")
-            .file("d/it's $x", "")
-            .dir("d/ ");
-    });
-}
-
-#[test]
-fn asks_before_following_nothing() {
-    asked(
-        &["-i", "link", "dangling", "link/"],
-        &"y\n".repeat(9),
-        |tree| {
-            tree.file("d/f", "")
-                .symlink("link", "d")
-                .symlink("dangling", "nowhere");
-        },
-    );
-}
-
-#[test]
-fn asks_at_a_terminal_about_write_protected_files() {
-    at_a_terminal(&["-r", "d"], &"y\n".repeat(9), protected);
-    at_a_terminal(&["-rv", "d"], &"n\n".repeat(9), protected);
-    at_a_terminal(&["-r", "d"], "y\nn\ny\n", protected);
-    at_a_terminal(&["d/a", "d/c", "d/b", "d/l"], "y\nn\n", protected);
-}
-
-#[test]
-fn asks_nothing_at_a_terminal_if_forced() {
-    at_a_terminal(&["-rf", "d"], "", protected);
-    at_a_terminal(&["-r", "--interactive=never", "d"], "", protected);
-}
-
-#[test]
-fn asks_about_empty_directories_at_a_terminal() {
-    at_a_terminal(&["-d", "d/locked-empty"], "n\n", protected);
-    at_a_terminal(&["-d", "d/locked-empty"], "y\n", protected);
-}
-
-#[test]
-fn asks_once_and_about_write_protected_files_at_a_terminal() {
-    at_a_terminal(&["-rI", "d"], &"y\n".repeat(9), protected);
-    at_a_terminal(&["-rI", "d"], "n\n", protected);
-    at_a_terminal(&["-I", "d/a", "d/b"], "n\ny\n", protected);
-}
-
-#[test]
-fn presumes_a_terminal_if_told_to() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    RM.strict()
-        .args(["---presume-input-tty", "-r", "d"])
-        .stdin("y\nn\ny\nn\n")
-        .env("RMZ_THREADS", "1")
-        .uid(NOBODY)
-        .check(protected);
-}
-
-#[test]
-fn asks_nothing_about_write_protected_files_without_a_terminal() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    RM.strict()
-        .args(["-r", "d"])
-        .stdin("n\n")
-        .uid(NOBODY)
-        .check(protected);
 }
 
 #[test]
@@ -303,139 +172,38 @@ fn never_asks_at_a_terminal_unless_told_to_when_called_rmz() {
     assert!(!scratch.path().join("d").exists());
 }
 
-/// Compares rmz with rm on an empty and a full directory, both unreadable.
-#[track_caller]
-fn with_inaccessible_directories(flags: &[&str], answers: &str) {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    for ours in [RM.parity(), RM.strict()] {
-        ours.only_newest()
-            .args(flags)
-            .args(["d/empty", "d/full", "d/other"])
-            .stdin(answers)
-            .env("RMZ_THREADS", "1")
-            .uid(NOBODY)
-            .check(|tree| {
-                tree.dir("d/empty")
-                    .mode(0)
-                    .file("d/full/f", "")
-                    .select("d/full")
-                    .mode(0)
-                    .dir("d/other")
-                    .mode(0o311);
-            });
-    }
-}
-
 #[test]
-fn asks_whether_to_try_unreadable_directories_if_empty_ones_may_go() {
-    with_inaccessible_directories(&["-di"], "n\nn\nn\n");
-    with_inaccessible_directories(&["-di"], "y\ny\ny\n");
-    with_inaccessible_directories(&["-d", "---presume-input-tty", "-I"], "y\ny\ny\n");
-    with_inaccessible_directories(&["-dri"], "n\ny\nn\n");
-    with_inaccessible_directories(&["-drI", "---presume-input-tty"], "y\ny\ny\n");
-}
-
-#[test]
-fn keeps_unreadable_directories_if_it_would_have_to_ask() {
-    with_inaccessible_directories(&["-i"], "y\ny\ny\n");
-    with_inaccessible_directories(&["-ri"], "y\ny\ny\n");
-    with_inaccessible_directories(&["-rI", "---presume-input-tty"], "y\ny\ny\ny\n");
-    with_inaccessible_directories(&["-rdI", "---presume-input-tty"], "y\nn\nn\nn\n");
-}
-
-#[test]
-fn takes_the_end_of_a_terminals_input_for_the_end() {
-    let build = |tree: &Tree| {
-        tree.file("a", "").file("b", "").file("c", "");
-    };
-    // The first line ends the input. Everything typed after it belongs to another process.
-    Parity::new(RMZ, "rm")
-        .args(["-r", "-i", "a", "b", "c"])
-        .input(Input::Terminal)
-        .stdin("\x04y\ny\n")
-        .check(build);
-}
-
-#[test]
-fn reads_an_answer_up_to_a_nul() {
-    asked(&["-i", "d"], "y\0n\nn\0\n", |tree| {
-        tree.file("d/a", "");
-    });
-}
-
-#[test]
-fn asks_the_superuser_about_entries_that_cannot_be_removed() {
-    if !is_root() {
-        skip!("only root can make a file immutable");
-    }
-    for flags in [&["-r", "-i"][..], &["-r", "-I", "---presume-input-tty"]] {
-        Parity::new(RMZ, "rm")
-            .args(flags)
-            .args(["d"])
-            .in_script(r#"chattr +i d/a; "$@"; status=$?; chattr -i d/a; exit $status"#)
-            .stdin("y\n".repeat(5))
-            .check(|tree| {
-                tree.file("d/a", "").file("d/b", "");
-            });
-    }
-}
-
-#[test]
-fn fails_if_its_questions_are_lost() {
-    let build = |tree: &Tree| {
-        tree.file("a", "");
+fn questions_of_which_a_stream_is_odd() {
+    let with = |script: &str, rows: &str| {
+        let table = RM.table().setting(|parity| parity.in_script(script));
+        table.rows(rows);
     };
     for redirection in ["2>/dev/full", "2>&-", "2</dev/null"] {
-        Parity::new(RMZ, "rm")
-            .args(["-r", "-i", "a"])
-            .in_script(&format!(r#"exec "$@" {redirection}"#))
-            .stdin("y\n")
-            .check(build);
+        let lost = format!(r#"exec "$@" {redirection}"#);
+        with(&lost, "# Questions are lost. \n a= \n rmz -i a << y");
     }
-}
-
-#[test]
-fn leaves_the_rest_of_its_input_to_the_next_command() {
-    let build = |tree: &Tree| {
-        tree.file("a", "").file("b", "").file("c", "");
-    };
-    let from_a_file = r#"printf 'y\nn\nrest\n' >answers; { "$@" a; "$@" b; cat; } <answers"#;
-    Parity::new(RMZ, "rm")
-        .args(["-r", "-i"])
-        .in_script(from_a_file)
-        .check(build);
-}
-
-#[test]
-fn fails_if_it_cannot_read_an_answer() {
-    let build = |tree: &Tree| {
-        tree.file("a", "").file("d/f", "");
-    };
-    let parity = Parity::new(RMZ, "rm").args(["-r", "-i", "a", "d"]);
     for redirection in ["<&-", "<.", "0>/dev/null"] {
-        let script = format!(r#"exec "$@" {redirection}"#);
-        parity.clone().in_script(&script).check(build);
+        let unread = format!(r#"exec "$@" {redirection}"#);
+        with(&unread, "# No answer can be read. \n a= d/f= \n rmz -i a d");
     }
-    Parity::new(RMZ, "rm")
-        .args(["-r", "a"])
-        .in_script(r#"exec "$@" <&-"#)
-        .check(build);
-}
-
-#[test]
-fn names_devices_as_rm_does() {
+    with(r#"exec "$@" <&-"#, "# No answer is needed. \n a= \n rmz a");
+    with(
+        r#"printf 'y\nn\nrest\n' >answers; { "$@" a; "$@" b; cat; } <answers"#,
+        "# The rest of the input is left to the next command. \n a= b= c= \n rmz -i",
+    );
     if !is_root() {
-        skip!("only root can make devices");
+        skip!("only root can make devices, and files immutable");
     }
-    Parity::new(RMZ, "rm")
-        .args(["-r", "-i", "d"])
-        .in_script(r#"mknod d/c c 1 3 && mknod d/b b 7 9 && exec "$@""#)
-        .stdin("y\n".repeat(4))
-        .check(|tree| {
-            tree.dir("d");
-        });
+    with(
+        r#"chattr +i d/a; "$@"; status=$?; chattr -i d/a; exit $status"#,
+        "# The superuser is asked about entries that cannot be removed.
+        d/a= d/b=
+        rmz (-i|-I ---presume-input-tty) d << y y y y y",
+    );
+    with(
+        r#"mknod d/c c 1 3 && mknod d/b b 7 9 && exec "$@""#,
+        "# Devices are named. \n d/ \n rmz -i d << y y y y",
+    );
 }
 
 #[test]

@@ -384,6 +384,7 @@ fn build_in_many_places(scratch: &Scratch, places: usize) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn few_descriptors_are_enough_for_operands_in_many_directories() {
     for limit in [24, 25, 26, 27, 30, 40, 1000] {
         let scratch = Scratch::new();
@@ -472,6 +473,7 @@ fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_closed_pipe_leaves_nothing_hidden() {
     let scratch = Scratch::new();
     for number in 0..FAILURES {
@@ -495,6 +497,7 @@ fn a_closed_pipe_leaves_nothing_hidden() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
     if !has_program("strace") {
         skip!("there is no strace");
@@ -677,6 +680,7 @@ fn nothing_is_left_if_the_command_has_waited() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn reaping_waits_for_the_process_in_the_background() {
     let held = Held::new(|_| {}, &[]);
     let reaping = held.start_waiting();
@@ -689,6 +693,7 @@ fn reaping_waits_for_the_process_in_the_background() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_signal_ends_the_wait_and_not_the_removal() {
     let held = Held::new(|_| {}, &[]);
     let reaping = held.start_waiting();
@@ -733,6 +738,7 @@ fn another_filesystem_is_never_hidden_where_reap_would_empty_it() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_command_returns_while_the_background_process_is_held_up() {
     // `output` waits for the end of both streams, as the shell does in `x=$(rmz --detach held)`.
     let held = Held::new(|_| {}, &[]);
@@ -769,6 +775,7 @@ fn the_command_returns_while_the_background_process_is_held_up() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_command_returns_while_it_shows_progress() {
     let held = Held::new(|_| {}, &["--progress=always"]);
     assert_eq!(held.outcome.status, Status::Exit(0));
@@ -778,6 +785,7 @@ fn the_command_returns_while_it_shows_progress() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_signal_to_the_background_process_makes_it_log_what_stays() {
     let held = Held::new(|_| {}, &[]);
     let container = held.container();
@@ -795,6 +803,7 @@ fn a_signal_to_the_background_process_makes_it_log_what_stays() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_what_was_hidden_is_removed_in_the_background() {
     let build = |tree: &Tree| {
         tree.file("other/y/f", "").file("other/z/f", "");
@@ -828,6 +837,7 @@ fn only_what_was_hidden_is_removed_in_the_background() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
     let held = Held::new(|_| {}, &[]);
     let process = held.process;
@@ -856,6 +866,7 @@ fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn descriptors_that_were_inherited_are_closed() {
     let scratch = Scratch::new();
     let path = scratch.path().join("inherited");
@@ -889,6 +900,7 @@ fn the_end_of_the_terminal_does_not_end_the_process() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_container_that_is_replaced_by_a_link_leads_nowhere_else() {
     let build = |tree: &Tree| {
         tree.file("other/y/f", "").file("precious/y/f", "");
@@ -992,6 +1004,7 @@ fn a_log_that_cannot_be_opened_is_reported_before_anything_is_removed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_fifo_is_a_log_if_it_has_a_reader() {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
@@ -1057,6 +1070,7 @@ fn half_protected(scratch: &Scratch) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_log_that_is_never_read_does_not_stop_the_removal() {
     for is_socket in [true, false] {
         let scratch = Scratch::new();

@@ -32,6 +32,7 @@ fn names_paths(outcome: &Outcome) -> bool {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_call_that_fails_is_reported_or_makes_no_difference() {
     let scratch = Scratch::new();
     build(&scratch);

@@ -16,6 +16,7 @@ fn man_shows_the_page_without_a_warning() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn shells_complete_options_values_and_files() {
     or_skip!(INSTALLED.completes(&[
         ("rmz --pro", &["--progress"]),

@@ -59,6 +59,7 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_removal_that_was_killed_is_completed_by_the_same_command() {
     is_completed_by_a_second_run(1, 40);
     is_completed_by_a_second_run(4, 10);

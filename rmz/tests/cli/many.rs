@@ -9,24 +9,16 @@ use testkit::{or_skip, skip};
 
 use crate::support::{RM, RMZ};
 
+/// Compares commands that run with this number of threads.
 #[track_caller]
-fn with_threads(threads: usize, args: &[&str], build: impl Fn(&Tree)) {
+fn with_threads(threads: usize, rows: &str, build: impl Fn(&Tree)) {
     let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
-    RM.parity()
-        .in_scripts(&ours, r#"exec "$@""#)
-        .on(testkit::tree::memory())
-        .args(args)
-        .check(build);
-}
-
-#[track_caller]
-fn with_threads_in_environment(threads: &str, args: &[&str], build: impl Fn(&Tree)) {
-    testkit::run::Parity::new(RMZ, "rm")
-        .on(testkit::tree::memory())
-        .args(["-r"])
-        .args(args)
-        .env("RMZ_THREADS", threads)
-        .check(build);
+    let table = RM.table().build(build);
+    let table = table.setting(|parity| {
+        let parity = parity.in_scripts(&ours, r#"exec "$@""#);
+        parity.on(testkit::tree::memory())
+    });
+    table.rows(rows);
 }
 
 fn thousand_files(tree: &Tree) {
@@ -47,60 +39,16 @@ fn thousand_and_three_hundred(tree: &Tree) {
 }
 
 #[test]
-fn removes_1000_files_with_1_thread() {
-    with_threads(1, &["-v", "d"], thousand_files);
-}
-
-#[test]
-fn removes_1000_files_with_2_threads() {
-    with_threads(2, &["-v", "d"], thousand_files);
-}
-
-#[test]
-fn removes_1000_files_with_8_threads() {
-    with_threads(8, &["-v", "d"], thousand_files);
-}
-
-#[test]
-fn removes_300_directories_with_1_thread() {
-    with_threads(1, &["-v", "d"], three_hundred_dirs);
-}
-
-#[test]
-fn removes_300_directories_with_2_threads() {
-    with_threads(2, &["-v", "d"], three_hundred_dirs);
-}
-
-#[test]
-fn removes_300_directories_with_8_threads() {
-    with_threads(8, &["-v", "d"], three_hundred_dirs);
-}
-
-#[test]
-fn removes_many_with_1_thread_by_the_environment() {
-    with_threads_in_environment("1", &["-v", "d"], thousand_and_three_hundred);
-}
-
-#[test]
-fn removes_many_with_8_threads_by_the_environment() {
-    with_threads_in_environment("8", &["-v", "d"], thousand_and_three_hundred);
-}
-
-#[test]
-fn removes_many_operands_with_8_threads() {
-    let operands: Vec<String> = (0..300).map(|i| format!("d/d{i}")).collect();
-    let operands: Vec<&str> = operands.iter().map(String::as_str).collect();
-    with_threads(8, &operands, three_hundred_dirs);
-}
-
-#[test]
-fn removes_a_deep_chain() {
-    with_threads(4, &["d"], |tree| chain(tree.path(), 1_500));
-}
-
-#[test]
-fn removes_a_deep_comb() {
-    with_threads(8, &["-v", "d"], |tree| comb(tree.path(), 60, 3));
+#[ignore = "slow"]
+fn many_entries_are_removed_by_any_number_of_threads() {
+    with_threads(1, "rmz -v d", thousand_and_three_hundred);
+    with_threads(2, "rmz -v d", thousand_and_three_hundred);
+    with_threads(8, "rmz -v d", thousand_and_three_hundred);
+    with_threads(8, "rmz d/d{0..299}", three_hundred_dirs);
+    with_threads(4, "rmz d", |tree| chain(tree.path(), 1_500));
+    with_threads(8, "rmz -v d", |tree| comb(tree.path(), 60, 3));
+    let table = RM.table().build(thousand_and_three_hundred);
+    table.rows("RMZ_THREADS=(1|8) bare rmz -rv d");
 }
 
 /// Removes 200 directories, each with a file, and 200 names that are missing. Returns both streams as one.
@@ -127,6 +75,7 @@ fn both_streams(program: &Path, dir: &Scratch, args: &[&str], operands: &[String
 }
 
 #[test]
+#[ignore = "slow"]
 fn prints_the_lines_of_operands_in_their_order() {
     let rm = or_skip!(gnu("rm"));
     let expected = removed_in_order(&rm, &["-v"]);

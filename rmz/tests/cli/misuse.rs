@@ -1,89 +1,31 @@
 //! Wrong command lines: nothing is removed, and the messages are GNU's.
 
-use testkit::{
-    run::{Parity, Run, Status, normal_lines},
-    tree::{Scratch, Tree},
-};
-
-use crate::support::RMZ;
-
-#[track_caller]
-fn misused(args: &[&str]) {
-    let build = |tree: &Tree| {
-        tree.file("f", "").file("d/f", "");
-    };
-    Parity::new(RMZ, "rm").args(args).check(build);
-    Parity::new(RMZ, "rm")
-        .args(args)
-        .env("LC_ALL", "C.UTF-8")
-        .check(build);
-}
+use crate::support::RM;
 
 #[test]
-fn refuses_unknown_options() {
-    misused(&["-r", "--nope", "f"]);
-    misused(&["-r", "--nope=x", "f"]);
-    misused(&["-rx", "f"]);
-    misused(&["-r", "f", "-Y"]);
-}
-
-#[test]
-fn refuses_values_of_flags_that_take_none() {
-    misused(&["--force=x", "f"]);
-    misused(&["--recursive=", "f"]);
-}
-
-#[test]
-fn refuses_ambiguous_options() {
-    misused(&["--no", "--ver", "f"]);
-    misused(&["--ver", "f"]);
-    misused(&["--v", "f"]);
-}
-
-#[test]
-fn refuses_to_shorten_the_option_that_gives_up_the_root() {
-    misused(&["-r", "--no-preserve", "f"]);
-    misused(&["-r", "--no-p", "f"]);
-}
-
-#[test]
-fn refuses_unknown_values_of_preserve_root() {
-    misused(&["-r", "--preserve-root=some", "f"]);
-    misused(&["-r", "--preserve-root=", "f"]);
-}
-
-#[test]
-fn stops_at_the_first_mistake() {
-    misused(&["--nope", "--neither", "f"]);
-    misused(&["-rxy", "f"]);
-}
-
-#[test]
-fn takes_flags_in_any_bundle() {
-    misused(&["-frRv", "f", "d"]);
-    misused(&["--force", "--recursive", "--verbose", "f"]);
-}
-
-#[test]
-fn refuses_numbers_of_threads_that_are_none() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "");
-    let outcome = Run::new(RMZ)
-        .args(["--threads=0", "f"])
-        .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1));
-    let lines = normal_lines(&outcome.stderr, RMZ.as_ref());
-    assert_eq!(lines, ["CMD: invalid number of threads: '0'"]);
-    assert!(scratch.path().join("f").exists());
-}
-
-#[test]
-fn ignores_a_number_of_threads_in_the_environment_that_is_none() {
-    Parity::new(RMZ, "rm")
-        .args(["-r", "d"])
-        .env("RMZ_THREADS", "many")
-        .check(|tree| {
-            tree.file("d/f", "");
-        });
+fn wrong_command_lines() {
+    RM.rows(
+        r"
+        # Unknown options are refused, and those that may mean several.
+        f= d/f=
+        bare LC_ALL=(C|C.UTF-8) rmz (-r --nope|-r --nope=x|-rx|--no --ver|--ver|--v) f
+        bare LC_ALL=(C|C.UTF-8) rmz -r f -Y
+        # Some flags take no value.
+        bare LC_ALL=(C|C.UTF-8) rmz (--force=x|--recursive=) f
+        # The option that gives up the root cannot be shortened.
+        bare LC_ALL=(C|C.UTF-8) rmz -r (--no-preserve|--no-p) f
+        bare LC_ALL=(C|C.UTF-8) rmz -r (--preserve-root=some|--preserve-root=) f
+        # The first mistake is reported.
+        bare LC_ALL=(C|C.UTF-8) rmz (--nope --neither|-rxy) f
+        # Flags are taken in any bundle.
+        bare rmz -frRv f d
+        bare rmz --force --recursive --verbose f
+        # A number of threads must be one, but not in the environment.
+        rmz --threads=0 f
+        ! invalid number of threads: '0'
+        RMZ_THREADS=many rmz d
+        # A file that is named like an option gets a hint.
+        ./-foo=
+        bare rmz -foo",
+    );
 }

@@ -3,62 +3,50 @@
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, has_program, is_root},
-    run::{Parity, Run, Status},
+    run::{Run, Status, plant},
     skip,
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
-/// Runs both programs after the shell commands `mounts`, and lists the remaining entries on stdout.
+/// Runs the rows of a table after the shell commands `mounts`, and lists the remaining entries on stdout.
 #[track_caller]
-fn with(mounts: &str, args: &[&str]) {
+fn with(mounts: &str, rows: &str) {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
     }
-    after(mounts, r#""$@""#).args(args).check(build);
+    after(mounts, r#""$@""#, rows);
 }
 
-/// Compares both programs with the newest release, because older ones try the removal of empty mount points.
+/// Runs the rows of a table by an ordinary user.
 #[track_caller]
-fn newest_with(mounts: &str, args: &[&str]) {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let parity = after(mounts, r#""$@""#).only_newest();
-    parity.args(args).stdin("y\n".repeat(9)).check(build);
-}
-
-/// Compares both programs, run by an ordinary user, with the newest release.
-#[track_caller]
-fn newest_as_nobody_with(mounts: &str, args: &[&str]) {
+fn as_nobody_with(mounts: &str, rows: &str) {
     if !is_root() || !has_program("unshare") || !has_program("setpriv") {
         skip!("mounting as another user takes root, unshare and setpriv");
     }
     let mounts = format!("chown -R 65534:65534 . && {mounts}");
     let run = r#"setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
-    let parity = after(&mounts, run).only_newest();
-    parity.args(args).stdin("y\n".repeat(9)).check(build);
+    after(&mounts, run, rows);
 }
 
-/// Starts a comparison in which the shell command `run` runs each program after the commands `mounts`.
-fn after(mounts: &str, run: &str) -> Parity {
-    RM.parity().in_script(&format!(
+/// Runs the rows of a table such that the shell command `run` runs each program after the commands `mounts`.
+#[track_caller]
+fn after(mounts: &str, run: &str, rows: &str) {
+    let script = format!(
         r#"exec unshare -m sh -c '
             {mounts}
             {run}; status=$?
             find d -printf "%p %y\n"
             exit $status
         ' sh "$@""#
-    ))
+    );
+    let table = RM.table().build(build);
+    table.setting(|parity| parity.in_script(&script)).rows(rows);
 }
 
 fn build(tree: &Tree) {
-    tree.file("d/a/f", "")
-        .dir("d/a/mount")
-        .file("d/source/f", "")
-        .file("d/source/sub/f", "")
-        .file("d/z/f", "");
+    plant("d/a/f= d/a/mount/ d/source/f= d/source/sub/f= d/z/f=")(tree);
 }
 
 const TMPFS: &str = r"mount -t tmpfs none d/a/mount && mkdir d/a/mount/sub && : >d/a/mount/sub/f";
@@ -67,27 +55,49 @@ const UNREADABLE_TMPFS: &str = r"mount -t tmpfs -o uid=65534,mode=0 none d/a/mou
 const BIND: &str = r"mount --bind d/source d/a/mount";
 
 #[test]
-fn empties_a_mounted_filesystem_and_keeps_its_mount_point() {
-    with(TMPFS, &["d"]);
-    with(TMPFS, &["-v", "d/a/mount"]);
+fn other_filesystems_are_emptied_or_skipped() {
+    with(
+        TMPFS,
+        "# A mounted filesystem is emptied, and its mount point stays.
+        rmz (d|-v d/a/mount)
+        # Other filesystems are skipped if told to, but no operand.
+        rmz --one-file-system (d|-v d d/a|d/a/mount)
+        # The question comes before that.
+        rmz -i --one-file-system d/a << y y y y
+        # Operands that are mount points are refused if told to, and nothing else changes that.
+        rmz --preserve-root=all d/a/mount d/z
+        rmz --preserve-root=all d/a/mount/ d/a/mount/sub
+        rmz --preserve-root=all (--preserve-root|--no-preserve-root) d/a/mount
+        rmz --preserve-root=all d",
+    );
+    with(
+        EMPTY_TMPFS,
+        "# An empty directory on another filesystem is skipped unless asked about. Older releases try to remove it.
+        newest rmz --one-file-system (d|-d d|-i d/a) << y y y y y",
+    );
+    with(
+        BIND,
+        "# A bind mount of the same filesystem is emptied.
+        rmz (d/a|--one-file-system d/a/mount)",
+    );
+    with(
+        &format!("{TMPFS} && mount -o remount,ro d/a/mount"),
+        "# Missing names on a read-only filesystem are reported.
+        rmz -f d/a/mount/missing
+        rmz d/a/mount/missing d/a/mount/missing/f
+        rmz d/a/mount/sub d/a/mount/sub/f
+        rmz ---presume-input-tty -I d/a/mount/sub",
+    );
 }
 
 #[test]
-fn skips_other_filesystems_if_told_to() {
-    with(TMPFS, &["--one-file-system", "d"]);
-    with(TMPFS, &["--one-file-system", "-v", "d", "d/a"]);
-}
-
-#[test]
-fn does_not_skip_an_operand_that_is_a_mount_point() {
-    with(TMPFS, &["--one-file-system", "d/a/mount"]);
-}
-
-#[test]
-fn skips_an_empty_directory_on_another_filesystem_unless_asked_about_it() {
-    newest_with(EMPTY_TMPFS, &["--one-file-system", "d"]);
-    newest_with(EMPTY_TMPFS, &["--one-file-system", "-d", "d"]);
-    newest_with(EMPTY_TMPFS, &["--one-file-system", "-i", "d/a"]);
+fn an_unreadable_mount_point_is_busy_or_skipped() {
+    as_nobody_with(
+        UNREADABLE_TMPFS,
+        "newest rmz (-v|-f|-d|-i|-di) d/a d/a/mount << y y y y y y
+        newest rmz (-v|-f|-d|-i|-di) --one-file-system d/a << y y y y y y
+        newest rmz --one-file-system --preserve-root=all d/a/mount << y y y y",
+    );
 }
 
 #[test]
@@ -110,30 +120,6 @@ fn removes_an_empty_subvolume_only_if_asked_about_it() {
             .stdin("y\n".repeat(9))
             .check(|_| {});
     }
-}
-
-#[test]
-fn reports_an_unreadable_mount_point_as_busy() {
-    for flags in [&["-v"][..], &["-f"], &["-d"], &["-i"], &["-di"]] {
-        let args = [flags, &["d/a", "d/a/mount"]].concat();
-        newest_as_nobody_with(UNREADABLE_TMPFS, &args);
-    }
-}
-
-#[test]
-fn skips_an_unreadable_mount_point_if_told_to() {
-    for flags in [&["-v"][..], &["-f"], &["-d"], &["-i"], &["-di"]] {
-        let args = [flags, &["--one-file-system", "d/a"]].concat();
-        newest_as_nobody_with(UNREADABLE_TMPFS, &args);
-    }
-    let refused = ["--one-file-system", "--preserve-root=all", "d/a/mount"];
-    newest_as_nobody_with(UNREADABLE_TMPFS, &refused);
-}
-
-#[test]
-fn empties_a_bind_mount_of_the_same_filesystem() {
-    with(BIND, &["d/a"]);
-    with(BIND, &["--one-file-system", "d/a/mount"]);
 }
 
 /// Runs rmz after the mounts, and asserts the messages and the entries that are left. rm takes a bind mount of the
@@ -212,28 +198,6 @@ fn a_dry_run_skips_a_bind_mount_of_the_same_filesystem_too() {
 }
 
 #[test]
-fn asks_before_it_skips() {
-    let script = format!(
-        r"{TMPFS}; exec <<E
-y
-y
-y
-y
-E"
-    );
-    with(&script, &["-i", "--one-file-system", "d/a"]);
-}
-
-#[test]
-fn refuses_operands_that_are_mount_points() {
-    with(TMPFS, &["--preserve-root=all", "d/a/mount", "d/z"]);
-    with(
-        TMPFS,
-        &["--preserve-root=all", "d/a/mount/", "d/a/mount/sub"],
-    );
-}
-
-#[test]
 fn leaves_mount_points_to_the_kernel_without_recursion() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
@@ -246,32 +210,6 @@ fn leaves_mount_points_to_the_kernel_without_recursion() {
         .check(|tree: &Tree| {
             tree.dir("d");
         });
-}
-
-#[test]
-fn never_forgets_that_mount_points_are_refused() {
-    with(
-        TMPFS,
-        &["--preserve-root=all", "--preserve-root", "d/a/mount"],
-    );
-    with(
-        TMPFS,
-        &["--preserve-root=all", "--no-preserve-root", "d/a/mount"],
-    );
-}
-
-#[test]
-fn reports_missing_names_on_a_read_only_filesystem() {
-    let mount = format!("{TMPFS} && mount -o remount,ro d/a/mount");
-    with(&mount, &["-f", "d/a/mount/missing"]);
-    with(&mount, &["d/a/mount/missing", "d/a/mount/missing/f"]);
-    with(&mount, &["d/a/mount/sub", "d/a/mount/sub/f"]);
-    with(&mount, &["---presume-input-tty", "-I", "d/a/mount/sub"]);
-}
-
-#[test]
-fn lets_mount_points_below_an_operand_go_as_far_as_possible() {
-    with(TMPFS, &["--preserve-root=all", "d"]);
 }
 
 #[test]

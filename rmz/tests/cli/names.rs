@@ -66,70 +66,25 @@ fn quotes_odd_names_that_are_missing_in_utf_8() {
 }
 
 #[test]
-fn removes_names_of_255_bytes() {
-    let name = "n".repeat(255);
-    RM.check(["-v", &name], |tree| {
-        tree.file(format!("{name}/{name}"), "");
-    });
-}
-
-#[test]
-fn reports_names_that_are_too_long() {
-    RM.check(
-        ["n".repeat(256), format!("{}/x", "d/".repeat(3000))],
-        |_| {},
+fn names_that_are_long_or_short_or_begin_with_a_dash() {
+    RM.rows(
+        r"
+        # Names may have 255 bytes, and no more.
+        {n*255}/{n*255}=
+        rmz -v {n*255}
+        rmz {n*256} {d/*3000}/x
+        rmz -f {n*256}
+        # Names may begin with a dash.
+        ./-v= ./-= --/ ./--progress= ./-f=
+        rmz -v -- -v - -- --progress ./-f
+        rmz -v -
+        # The empty name is missed, but not by force.
+        f= g=
+        rmz ''
+        rmz f '' g
+        rmz -f '' f
+        # Names of dots are removed that are neither dot nor dot dot.
+        .../ .x= ..x/..y=
+        rmz -v ... .x ..x",
     );
-    RM.check(["-f".to_owned(), "n".repeat(256)], |_| {});
-}
-
-#[test]
-fn removes_names_that_begin_with_a_dash() {
-    RM.check(
-        ["-v", "--", "-v", "-", "--", "--threads=x", "./-f"],
-        |tree| {
-            tree.file("-v", "")
-                .file("-", "")
-                .dir("--")
-                .file("--threads=x", "")
-                .file("-f", "");
-        },
-    );
-}
-
-#[test]
-fn takes_a_lone_dash_for_a_name() {
-    RM.check(["-v", "-"], |tree| {
-        tree.file("-", "");
-    });
-}
-
-#[test]
-fn hints_at_a_file_named_like_an_option() {
-    Parity::new(RMZ, "rm").args(["-foo"]).check(|tree| {
-        tree.file("-foo", "");
-    });
-}
-
-#[test]
-fn misses_the_empty_name() {
-    RM.check([""], |tree| {
-        tree.file("f", "");
-    });
-    RM.check(["f", "", "g"], |tree| {
-        tree.file("f", "").file("g", "");
-    });
-}
-
-#[test]
-fn ignores_the_empty_name_if_forced() {
-    RM.check(["-f", "", "f"], |tree| {
-        tree.file("f", "");
-    });
-}
-
-#[test]
-fn removes_names_of_dots_that_are_neither_dot_nor_dot_dot() {
-    RM.check(["-v", "...", ".x", "..x"], |tree| {
-        tree.dir("...").file(".x", "").file("..x/..y", "");
-    });
 }

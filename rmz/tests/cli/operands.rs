@@ -4,61 +4,80 @@ use std::path::Path;
 
 use testkit::{
     probe,
-    run::{Outcome, Parity, Run, Status},
+    run::{Outcome, Run, Status},
     skip,
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
-const NONE: [&str; 0] = [];
-
-fn tree_of_all_kinds(tree: &Tree) {
-    tree.file("d/file", b"content")
-        .dir("d/empty")
-        .file("d/sub/sub/file", "")
-        .file("target/kept", "")
-        .symlink("d/link", "file")
-        .symlink("d/dangling", "nowhere")
-        .symlink("d/link-to-dir", "../target")
-        .symlink("d/absolute", "/etc")
-        .symlink("d/loop", "loop")
-        .fifo("d/fifo")
-        .socket("d/socket")
-        .hardlink("d/file", "d/twin")
-        .hardlink("d/file", "kept-twin");
+#[test]
+fn operands_of_all_kinds() {
+    RM.rows(
+        r"
+        # A tree of all types is removed, and nothing that links in it lead to.
+        d/file=content d/empty/ d/sub/sub/file= target/kept= d/link->file d/dangling->nowhere d/link-to-dir->../target
+        d/absolute->/etc d/loop->loop d/fifo<fifo> d/socket<socket> d/twin==d/file kept-twin==d/file
+        rmz d
+        # That needs no option.
+        rmz d target
+        = -d -target
+        # Entries of all types are removed.
+        f=content kept= l->kept dangling->nowhere fifo<fifo> socket<socket>
+        rmz f l dangling fifo socket
+        # A symlink is removed, and not what it leads to, also with a slash after it.
+        d/f= l->d
+        rmz (l|l/)
+        d/file= d/self->.
+        rmz d/self/ d/file
+        l->nowhere f= p<fifo> lp->p
+        rmz (l/|f/|p/ lp/)
+        # Paths may have slashes, dots and links.
+        d/f= d/e/f= e/f=
+        rmz -v d///
+        rmz -v $PWD/d $PWD//e//f
+        d/e/x= d/f/y= d/g= l->d
+        rmz -v ./d/../d/e l/f .//d//g
+        # Several are removed, and those that are gone are missed.
+        a/f= b= c->a kept=
+        rmz a b c
+        a/b/c= a/d=
+        rmz (a a/b|-v a/b a)
+        a/b/c= f= l->a
+        rmz (a f a f|-f a f a f a/b|a ./a $PWD/a l/b)
+        a/f= b/f=
+        rmz a missing b
+        # Names below missing names and files are reported, and by force only a loop is.
+        f= dangling->nowhere loop->loop d/ link->d a/f=
+        rmz missing/x f/x dangling/x loop/x loop/
+        rmz -f a missing f/x missing/x dangling/x
+        rmz -f loop/x loop/ link/
+        # An operand is needed, unless by force.
+        .
+        bare rmz
+        rmz (|--|-f)
+        # Options may come after operands, but not for POSIX.
+        a/f= ./-v=
+        rmz a -v missing -f
+        POSIXLY_CORRECT=1 rmz a -v
+        # Dots are refused, and the rest is removed.
+        d/f= e= f=
+        rmz .
+        rmz -f . ./ d/. d/.. d/./ d/..//
+        rmz d/. d/.. d/../ d/.// missing/. missing/..
+        rmz . d d/.. e
+        # The working directory is removed by its path.
+        sub/f=
+        rmz $PWD/sub/../sub",
+    );
 }
 
+/// The working directory is `sub`, so that at worst the scratch tree is removed.
 #[test]
-fn removes_a_tree_of_all_kinds() {
-    RM.check(["d"], tree_of_all_kinds);
-}
-
-#[test]
-fn removes_directories_without_being_told_to() {
-    let scratch = Scratch::new();
-    tree_of_all_kinds(&Tree::at(scratch.path()));
-    let outcome = Run::new(RMZ)
-        .args(["d", "target"])
-        .current_dir(&scratch)
-        .output();
-    outcome.assert_success();
-    assert_eq!(outcome.stdout, b"");
-    let left: Vec<_> = std::fs::read_dir(&scratch).unwrap().collect();
-    assert_eq!(left.len(), 1, "{left:?}");
-    assert!(scratch.path().join("kept-twin").is_file());
-}
-
-#[test]
-fn removes_entries_that_are_not_directories() {
-    RM.check(["f", "l", "dangling", "fifo", "socket"], |tree| {
-        tree.file("f", b"content")
-            .file("kept", "")
-            .symlink("l", "kept")
-            .symlink("dangling", "nowhere")
-            .fifo("fifo")
-            .socket("socket");
-    });
+fn the_working_directory_and_the_one_above() {
+    let table = RM.table();
+    let table = table.setting(|parity| parity.in_script(r#"cd sub && exec "$@""#));
+    table.rows("sub/f= f= \n rmz (.. ../ ../..|$PWD/sub)");
 }
 
 #[test]
@@ -70,124 +89,6 @@ fn removes_devices() {
         tree.char_device("null", 1, 3)
             .char_device("d/zero", 1, 5)
             .block_device("d/loop", 7, 0);
-    });
-}
-
-#[test]
-fn removes_a_symlink_and_not_the_directory_it_leads_to() {
-    RM.check(["l"], |tree| {
-        tree.file("d/f", "").symlink("l", "d");
-    });
-}
-
-#[test]
-fn removes_no_symlink_to_a_directory_that_has_a_slash_after_it() {
-    RM.check(["l/"], |tree| {
-        tree.file("d/f", "").symlink("l", "d");
-    });
-}
-
-#[test]
-fn removes_the_target_of_a_link_with_a_slash_before_its_neighbours() {
-    RM.check(["d/self/", "d/file"], |tree| {
-        tree.file("d/file", "").symlink("d/self", ".");
-    });
-}
-
-#[test]
-fn removes_no_dangling_symlink_that_has_a_slash_after_it() {
-    RM.check(["l/"], |tree| {
-        tree.symlink("l", "nowhere");
-    });
-}
-
-#[test]
-fn removes_no_file_that_has_a_slash_after_it() {
-    RM.check(["f/"], |tree| {
-        tree.file("f", "");
-    });
-}
-
-#[test]
-fn removes_no_fifo_that_has_a_slash_after_it() {
-    RM.check(["p/", "l/"], |tree| {
-        tree.fifo("p").symlink("l", "p");
-    });
-}
-
-#[test]
-fn removes_a_directory_that_has_slashes_after_it() {
-    RM.check(["-v", "d///"], |tree| {
-        tree.file("d/f", "").file("d/e/f", "");
-    });
-}
-
-#[test]
-fn removes_by_absolute_path() {
-    RM.check(["-v", "$PWD/d", "$PWD//e//f"], |tree| {
-        tree.file("d/f", "").file("e/f", "");
-    });
-}
-
-#[test]
-fn removes_through_dots_and_symlinks_in_the_middle_of_a_path() {
-    RM.check(["-v", "./d/../d/e", "l/f", ".//d//g"], |tree| {
-        tree.file("d/e/x", "")
-            .file("d/f/y", "")
-            .file("d/g", "")
-            .symlink("l", "d");
-    });
-}
-
-#[test]
-fn removes_several_operands() {
-    RM.check(["a", "b", "c"], |tree| {
-        tree.file("a/f", "")
-            .file("b", "")
-            .symlink("c", "a")
-            .file("kept", "");
-    });
-}
-
-#[test]
-fn misses_entries_that_the_operand_before_removed() {
-    RM.check(["a", "a/b"], |tree| {
-        tree.file("a/b/c", "").file("a/d", "");
-    });
-}
-
-#[test]
-fn removes_a_nested_operand_and_then_the_outer_one() {
-    RM.check(["-v", "a/b", "a"], |tree| {
-        tree.file("a/b/c", "").file("a/d", "");
-    });
-}
-
-#[test]
-fn misses_an_operand_the_second_time() {
-    RM.check(["a", "f", "a", "f"], |tree| {
-        tree.file("a/b/c", "").file("f", "");
-    });
-}
-
-#[test]
-fn ignores_an_operand_the_second_time_if_forced() {
-    RM.check(["-f", "a", "f", "a", "f", "a/b"], |tree| {
-        tree.file("a/b/c", "").file("f", "");
-    });
-}
-
-#[test]
-fn knows_an_operand_under_two_names() {
-    RM.check(["a", "./a", "$PWD/a", "l/b"], |tree| {
-        tree.file("a/b/c", "").symlink("l", "a");
-    });
-}
-
-#[test]
-fn goes_on_after_a_missing_operand() {
-    RM.check(["a", "missing", "b"], |tree| {
-        tree.file("a/f", "").file("b/f", "");
     });
 }
 
@@ -207,125 +108,6 @@ fn names_a_missing_operand_and_exits_1() {
 }
 
 #[test]
-fn reports_operands_below_missing_names_and_files() {
-    RM.check(
-        ["missing/x", "f/x", "dangling/x", "loop/x", "loop/"],
-        |tree| {
-            tree.file("f", "")
-                .symlink("dangling", "nowhere")
-                .symlink("loop", "loop");
-        },
-    );
-}
-
-#[test]
-fn ignores_missing_operands_if_forced() {
-    RM.check(
-        ["-f", "a", "missing", "f/x", "missing/x", "dangling/x"],
-        |tree| {
-            tree.file("a/f", "")
-                .file("f", "")
-                .symlink("dangling", "nowhere");
-        },
-    );
-}
-
-#[test]
-fn reports_a_loop_of_symlinks_even_if_forced() {
-    RM.check(["-f", "loop/x", "loop/", "link/"], |tree| {
-        tree.symlink("loop", "loop").dir("d").symlink("link", "d");
-    });
-}
-
-#[test]
-fn needs_an_operand() {
-    Parity::new(RMZ, "rm").args(NONE).check(|_| {});
-    RM.check(NONE, |_| {});
-    RM.check(["--"], |_| {});
-}
-
-#[test]
-fn needs_no_operand_if_forced() {
-    RM.check(["-f"], |_| {});
-}
-
-#[test]
-fn takes_options_after_operands() {
-    RM.check(["a", "-v", "missing", "-f"], |tree| {
-        tree.file("a/f", "");
-    });
-}
-
-#[test]
-fn takes_options_for_operands_if_posixly_correct() {
-    Parity::new(RMZ, "rm")
-        .args(["-r", "a", "-v"])
-        .env("POSIXLY_CORRECT", "1")
-        .check(|tree| {
-            tree.file("a/f", "").file("-v", "");
-        });
-}
-
-#[test]
-fn refuses_dot() {
-    RM.check(["."], |tree| {
-        tree.file("f", "");
-    });
-}
-
-#[test]
-fn refuses_dot_even_if_forced() {
-    RM.check(["-f", ".", "./", "d/.", "d/..", "d/./", "d/..//"], |tree| {
-        tree.file("d/f", "");
-    });
-}
-
-#[test]
-fn refuses_dot_dot() {
-    // `sub` is the working directory, so that at worst the scratch tree is removed.
-    let script = r#"cd sub && exec "$@""#;
-    crate::support::RM
-        .parity()
-        .in_script(script)
-        .args(["..", "../", "../.."])
-        .check(|tree| {
-            tree.file("sub/f", "").file("f", "");
-        });
-}
-
-#[test]
-fn refuses_paths_that_end_in_dots() {
-    RM.check(
-        ["d/.", "d/..", "d/../", "d/.//", "missing/.", "missing/.."],
-        |tree| {
-            tree.file("d/f", "");
-        },
-    );
-}
-
-#[test]
-fn does_the_rest_after_refusing_dots() {
-    RM.check([".", "d", "d/..", "e"], |tree| {
-        tree.file("d/f", "").file("e", "");
-    });
-}
-
-#[test]
-fn removes_the_working_directory_by_its_path() {
-    RM.check(["$PWD/sub/../sub"], |tree| {
-        tree.file("sub/f", "");
-    });
-    let script = r#"cd sub && exec "$@""#;
-    crate::support::RM
-        .parity()
-        .in_script(script)
-        .args(["$PWD/sub"])
-        .check(|tree| {
-            tree.file("sub/f", "").file("f", "");
-        });
-}
-
-#[test]
 fn reports_a_mount_point_and_empties_it() {
     if !probe::is_root() {
         skip!("only root can mount");
@@ -337,7 +119,7 @@ fn reports_a_mount_point_and_empties_it() {
             "$@"; status=$?
             ls -A d/mount
             exit "$status"' sh "$@""#;
-    let outcome = crate::support::RM
+    let outcome = RM
         .parity()
         .in_script(script)
         .args(["-v", "d"])

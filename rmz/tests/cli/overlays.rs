@@ -26,11 +26,13 @@ fn removes_a_chain(depth: usize, descriptors: u64) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn are_removed_with_few_descriptors_however_deep_they_are() {
     removes_a_chain(60, 20);
 }
 
 #[test]
+#[ignore = "slow"]
 fn are_removed_if_they_are_deeper_than_the_usual_number_of_descriptors() {
     removes_a_chain(1_200, 1_024);
 }

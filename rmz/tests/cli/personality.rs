@@ -5,96 +5,49 @@ use std::path::Path;
 use testkit::{
     or_skip,
     probe::newest_gnu,
-    run::{Outcome, Run, Status, normal_lines},
+    run::{Run, Status, normal_lines},
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
-/// Runs a link with this name in a directory with a tree `d` and a file `f`.
-fn run_link(name: &'static str, args: &[&str]) -> (Outcome, Vec<String>, Scratch) {
-    let link = RM.link(name);
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/f", "").file("f", "");
-    let outcome = Run::new(link.path())
-        .args(args)
-        .current_dir(&scratch)
-        .output();
-    let lines = normal_lines(&outcome.stderr, &link.path());
-    (outcome, lines, scratch)
-}
-
 #[test]
-fn a_link_called_rm_takes_no_directory() {
-    RM.check_strict(["d", "f"], |tree| {
-        tree.file("d/f", "").file("f", "");
-    });
-}
-
-#[test]
-fn a_link_called_rm_says_that_it_is_a_directory() {
-    let (outcome, lines, scratch) = run_link("rm", &["d"]);
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert_eq!(lines, ["CMD: cannot remove 'd': Is a directory"]);
-    assert!(scratch.path().join("d/f").exists());
-}
-
-#[test]
-fn a_link_called_rm_takes_no_directory_even_if_forced() {
-    RM.check_strict(["-f", "d", "f", "e", "l/"], |tree| {
-        tree.file("d/f", "")
-            .file("f", "")
-            .dir("e")
-            .symlink("l", "d");
-    });
-}
-
-#[test]
-fn a_link_called_rm_refuses_dots_and_roots_like_directories() {
-    RM.check_strict([".", "d/..", "d/.", "d/"], |tree| {
-        tree.file("d/f", "");
-    });
-}
-
-#[test]
-fn a_link_called_rm_is_recursive_if_told_to() {
-    RM.check_strict(["-r", "d"], |tree| {
-        tree.file("d/f", "");
-    });
-    RM.check_strict(["-Rf", "d"], |tree| {
-        tree.file("d/f", "");
-    });
-    RM.check_strict(["--recur", "d"], |tree| {
-        tree.file("d/f", "");
-    });
-}
-
-#[test]
-fn a_link_called_rm_knows_no_extension() {
-    RM.check_strict(["--threads=2", "f"], |tree| {
-        tree.file("f", "");
-    });
-    let (outcome, lines, scratch) = run_link("rm", &["--threads=2", "f"]);
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert_eq!(lines[0], "CMD: unrecognized option '--threads=2'");
-    assert!(scratch.path().join("f").exists());
-}
-
-#[test]
-fn a_link_of_another_name_is_rmz() {
-    let (outcome, _, scratch) = run_link("purge", &["--threads=2", "d"]);
-    outcome.assert_success();
-    assert!(!scratch.path().join("d").exists());
-}
-
-#[test]
-fn a_link_of_another_name_speaks_under_it() {
-    let (outcome, lines, _) = run_link("purge", &["missing"]);
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert_eq!(
-        lines,
-        ["CMD: cannot remove 'missing': No such file or directory"]
+fn a_link_called_rm_is_rm() {
+    RM.rows(
+        r"
+        # It takes no directory, also by force, and refuses dots and roots like directories.
+        d/f= f= e/ l->d
+        rm d f
+        rm d
+        ! cannot remove 'd': Is a directory
+        rm -f d f e l/
+        rm . d/.. d/. d/
+        # It is recursive if told to.
+        rm (-r|-Rf|--recur) d
+        # It knows no extension.
+        rm (--threads=2|--no-config|--no-recursive|--stats|--progress|--dry-run|--exclude=x|--exclude-from=x) f
+        rm (--gitignore|-r --detach|-r --reap|-h) f
+        rm --files0-from=- << f\0
+        rmz --gitignore f
+        ! unrecognized option '--gitignore'
+        ! try
+        # It obeys the environment as to threads, and reads no configuration.
+        RMZ_THREADS=3 rm -r d
+        RMZ_CONFIG=config rm f",
     );
+}
+
+#[test]
+fn a_link_of_another_name_is_rmz_and_speaks_under_it() {
+    let (link, scratch) = (RM.link("purge"), Scratch::new());
+    Tree::at(scratch.path()).file("d/f", "");
+    let run = Run::new(link.path()).args(["--threads=2", "d", "missing"]);
+    let outcome = run.current_dir(&scratch).output();
+    let lines = normal_lines(&outcome.stderr, &link.path());
+    let expected = "CMD: cannot remove 'missing': No such file or directory";
+    assert_eq!(lines, [expected]);
+    assert_eq!(outcome.status, Status::Exit(1));
+    assert!(!scratch.path().join("d").exists());
 }
 
 #[test]
@@ -125,37 +78,16 @@ fn messages_name_a_command_called_by_a_path_as_rm_does() {
 }
 
 #[test]
-fn a_link_called_rm_obeys_the_environment_as_to_threads() {
-    RM.strict()
-        .args(["-r", "d"])
-        .env("RMZ_THREADS", "3")
-        .check(|tree| {
-            tree.file("d/a/f", "").file("d/b/f", "");
-        });
-}
-
-#[test]
-fn help_goes_to_stdout() {
-    let outcome = Run::new(RMZ).arg("--help").output();
-    outcome.assert_success();
-    assert!(outcome.stdout_text().starts_with("Usage: "));
-}
-
-#[test]
-fn version_goes_to_stdout() {
-    let outcome = Run::new(RMZ).arg("--version").output();
-    outcome.assert_success();
-    assert!(outcome.stdout_text().contains(env!("CARGO_PKG_VERSION")));
-}
-
-#[test]
-fn nothing_is_removed_if_help_is_asked_for() {
+fn help_and_version_go_to_stdout() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("f", "");
-    Run::new(RMZ)
-        .args(["f", "--help"])
-        .current_dir(&scratch)
-        .output()
-        .assert_success();
-    assert!(Path::exists(&scratch.path().join("f")));
+    for (option, text) in [
+        ("--help", "Usage: "),
+        ("--version", env!("CARGO_PKG_VERSION")),
+    ] {
+        let run = Run::new(RMZ).args(["f", option]).current_dir(&scratch);
+        let shown = run.output().assert_success().stdout_text();
+        assert!(shown.contains(text), "{shown}");
+        assert!(scratch.path().join("f").exists());
+    }
 }

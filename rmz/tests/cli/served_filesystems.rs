@@ -63,47 +63,56 @@ fn compare(program: Program, build: fn(&Tree)) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_bindfs_are_those_of_gnu() {
     compare(Program::Bindfs, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_mergerfs_are_those_of_gnu() {
     compare(Program::Mergerfs, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_unionfs_are_those_of_gnu() {
     compare(Program::Unionfs, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_gocryptfs_are_those_of_gnu() {
     compare(Program::Gocryptfs, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_sshfs_are_those_of_gnu() {
     // A dangling symlink has no times there, so it cannot be prepared.
     compare(Program::Sshfs, build);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_rclone_are_those_of_gnu() {
     compare(Program::Rclone, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_ntfs_are_those_of_gnu() {
     compare(Program::Ntfs3g, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_exfat_are_those_of_gnu() {
     compare(Program::ExfatFuse, build_with_links);
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_juicefs_are_those_of_gnu() {
     compare(Program::Juicefs, build_with_links);
 }

@@ -24,9 +24,50 @@ fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
     Run::new(RMZ).args(args).current_dir(scratch).output()
 }
 
-/// Returns the beginning of a line of JSON, before the values that depend on time.
-fn counts(line: &str) -> &str {
-    line.split(r#","wall_seconds":"#).next().unwrap_or_default()
+#[test]
+fn totals_as_json() {
+    RM.rows(
+        r#"
+        # They are the last line of stdout.
+        t/a=1234 t/sub/b=5 t/link->a t/fifo<fifo>
+        rmz --stats=json t none
+        > {"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,...
+        ! cannot remove 'none': No such file or directory
+        = -t
+        # A run without work has totals, too.
+        rmz -f --stats=json
+        > {"version":1,"entries":0,..."failures":0,"declined":0,...
+        rmz -I --stats=json t
+        > {"version":1,"entries":0,..."failures":0,"declined":1,...
+        ! remove 1 argument recursively?
+        ? 0
+        rmz --stats=json --files0-from=none
+        > {"version":1,"entries":0,..."failures":1,"declined":0,...
+        ! cannot open 'none' for reading: No such file or directory
+        rmz --stats=json --exclude-from=none t
+        > {"version":1,"entries":0,..."failures":1,"declined":0,...
+        ! cannot open 'none' for reading: No such file or directory
+        # A wrong command line has none.
+        rmz --stats=json
+        ! missing operand
+        ! try
+        # Names of a list that cannot be read are failures.
+        rmz --stats=json --files0-from=- << t/a\0\0\c
+        > {"version":1,"entries":1,..."bytes":4,..."failures":1,...
+        ! -:2: invalid zero-length file name
+        = -t/a
+        # Answers of no are counted.
+        f=12345
+        rmz -i --stats=json f << n
+        > {"version":1,"entries":0,..."failures":0,"declined":1,...
+        ! remove regular file 'f'?
+        ? 0
+        # Those of a dry run say so.
+        rmz --dry-run --stats=json f
+        > would remove 'f'
+        > would remove 1 entry, 5 B
+        > {"version":1,"entries":1,..."bytes":5,..."dry_run":true,..."#,
+    );
 }
 
 #[test]
@@ -56,76 +97,6 @@ fn a_table_on_stderr_counts_what_was_removed() {
             .collect();
         assert_eq!(counted, expected, "{outcome}");
     }
-}
-
-#[test]
-fn json_is_the_last_line_of_stdout() {
-    let outcome = run(&tree(), &["--stats=json", "-v", "t", "none"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let stdout = outcome.stdout_text();
-    let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(lines.len(), 7, "{outcome}");
-    let expected = concat!(
-        r#"{"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"#,
-        r#""unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,"discarded":0,"#,
-        r#""cancelled":false,"dry_run":false"#
-    );
-    assert_eq!(counts(lines[6]), expected);
-    let message = "rmz: cannot remove 'none': No such file or directory\n";
-    assert_eq!(outcome.stderr_text(), message);
-}
-
-#[test]
-fn names_of_a_list_that_cannot_be_read_count_as_failures() {
-    let scratch = tree();
-    let run = Run::new(RMZ).args(["--stats=json", "--files0-from=-"]);
-    let outcome = run.stdin("t/a\0\0").current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let stdout = outcome.stdout_text();
-    assert!(stdout.contains(r#""entries":1,"#), "{outcome}");
-    assert!(stdout.contains(r#""failures":1,"#), "{outcome}");
-}
-
-#[test]
-fn a_run_without_work_has_totals_too() {
-    for (args, status, failures, declined) in [
-        (&["-f", "--stats=json"][..], 0, 0, 0),
-        (&["-I", "--stats=json", "t"], 0, 0, 1),
-        (&["--stats=json", "--files0-from=none"], 1, 1, 0),
-        (&["--stats=json", "--exclude-from=none", "t"], 1, 1, 0),
-    ] {
-        let outcome = run(&tree(), args);
-        assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
-        let expected = format!(
-            r#"{{"version":1,"entries":0,"files":0,"directories":0,"symlinks":0,"hard_links":0,"other":0,"unknown":0,"bytes":0,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":{failures},"declined":{declined},"discarded":0,"cancelled":false,"dry_run":false"#
-        );
-        assert_eq!(counts(&outcome.stdout_text()), expected, "{outcome}");
-    }
-    let outcome = run(&tree(), &["--stats=json"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(outcome.stdout_text(), "", "the command line is wrong");
-}
-
-#[test]
-fn answers_of_no_are_counted() {
-    for (answers, declined) in [("y\nn\nn\nn\nn\n", 4), ("n\n", 1), ("", 1)] {
-        let scratch = tree();
-        let run = Run::new(RMZ).args(["-i", "--stats=json", "t"]);
-        let outcome = run.stdin(answers).current_dir(&scratch).output();
-        let expected = format!(r#","declined":{declined},"#);
-        assert!(outcome.stdout_text().contains(&expected), "{outcome}");
-    }
-}
-
-#[test]
-fn totals_of_a_dry_run_say_so() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "12345");
-    let outcome = run(&scratch, &["--dry-run", "--stats=json", "f"]);
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let stdout = outcome.stdout_text();
-    assert!(stdout.contains(r#""bytes":5,"#), "{outcome}");
-    assert!(stdout.contains(r#""dry_run":true,"#), "{outcome}");
 }
 
 /// After the failures, the line says that nothing was removed.
@@ -177,19 +148,7 @@ fn a_terminal_shows_ten_failures_with_one_reason() {
 }
 
 #[test]
-fn a_script_gets_no_line_that_counts_failures() {
-    let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let outcome = run(&tree(), &names);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(outcome.stderr_text().lines().count(), 11, "{outcome}");
-}
-
-#[test]
-fn a_link_called_rm_has_no_stats_and_counts_no_failures() {
-    RM.check_strict(["--stats", "f"], |tree| {
-        tree.file("f", "");
-    });
+fn a_link_called_rm_counts_no_failures() {
     let (rm, scratch) = (RM.link("rm"), tree());
     let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
     let run = Run::new(rm.path()).args(&names).current_dir(&scratch);

@@ -77,7 +77,7 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
 fn head_ends_it() {
     let scratch = Scratch::new();
     // rmz prints more than a pipe holds, so it has to wait for head.
-    wide(scratch.path().join("d"), 10_000);
+    wide(scratch.path().join("d"), 4_000);
     let output = Command::new("sh")
         .args(["-c", r#"{ "$0" -v d; echo "$?" >&2; } | head -n 1"#, RMZ])
         .current_dir(&scratch)
@@ -89,82 +89,31 @@ fn head_ends_it() {
     assert_eq!(status, "141\n", "the status after SIGPIPE");
 }
 
-fn some(tree: &Tree) {
-    tree.file("d/f", "");
-}
-
 #[test]
-fn help_to_a_full_device_fails() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" >/dev/full"#);
-    wrapped.args(["--help"]).check(some);
-}
-
-#[test]
-fn needs_no_stdout_if_there_is_nothing_to_print() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" >&-"#);
-    wrapped.args(["d"]).check(some);
-}
-
-#[test]
-fn reports_a_closed_stdout_as_rm_does() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" >&-"#);
-    wrapped.args(["-v", "d"]).check(some);
-}
-
-#[test]
-fn needs_no_stderr() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" 2>&-"#);
-    wrapped.args(["missing", "d"]).check(some);
-}
-
-#[test]
-fn needs_no_stdin() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" <&-"#);
-    wrapped.args(["missing", "d"]).check(some);
-}
-
-#[test]
-fn loses_errors_on_a_full_stderr() {
-    let wrapped = RM.parity().in_script(r#"exec "$@" 2>/dev/full"#);
-    wrapped.args(["missing", "d"]).check(some);
-}
-
-#[test]
-fn gives_a_reason_for_lost_lines_only_if_the_last_write_fails() {
-    let build = |tree: &Tree| {
-        tree.file("f", "").file("g", "");
+fn streams_that_are_full_closed_or_not_writable() {
+    let with = |redirection: &str, rows: &str| {
+        let script = format!(r#"exec "$@" {redirection}"#);
+        let table = RM.table().setting(|parity| parity.in_script(&script));
+        table.rows(&format!("d/f= f= g= \n {rows}"));
     };
+    // A reason is given for lost lines only if the last write fails. The other operands are removed.
     for redirection in [">/dev/full", ">&-", "1</dev/null"] {
-        for operands in [&["f", "none"][..], &["f", "none", "g"], &["f", "g"]] {
-            RM.parity()
-                .in_script(&format!(r#"exec "$@" {redirection}"#))
-                .args(["-v"])
-                .args(operands)
-                .check(build);
-        }
+        with(
+            redirection,
+            "rmz (-v f none|-v f none g|-v f g|-v d|d|--help)",
+        );
+    }
+    // No stdin is needed, and no stderr, on which errors are lost.
+    for redirection in ["2>&-", "<&-", "2>/dev/full"] {
+        with(redirection, "rmz missing d");
     }
 }
 
 #[test]
 fn prompts_do_not_flush_the_lines_before_them() {
     let both = r#""$@" >both 2>&1; sed -E 's/rmz?: //g' both; unlink both"#;
-    RM.parity()
-        .in_script(both)
-        .args(["-iv", "f", "d"])
-        .stdin("y\n".repeat(4))
-        .check(|tree| {
-            tree.file("f", "").file("d/f", "");
-        });
-}
-
-#[test]
-fn reports_a_stdout_that_cannot_be_written_to() {
-    let build = |tree: &Tree| {
-        tree.file("d/f", "");
-    };
-    let parity = RM.parity().in_script(r#"exec "$@" 1</dev/null"#);
-    parity.clone().args(["-v", "d"]).check(build);
-    parity.args(["d"]).check(build);
+    let table = RM.table().setting(|parity| parity.in_script(both));
+    table.rows("f= d/f= \n rmz -iv f d << y y y y");
 }
 
 /// Before its own `main`, Rust's runtime looks at the streams, and would abort.

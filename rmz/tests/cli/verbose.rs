@@ -1,36 +1,29 @@
 //! `-v`: a whole line for each removed entry.
 
 use testkit::{
-    run::{Run, Status},
+    run::Run,
     tree::{Scratch, Tree},
 };
 
 use crate::support::{RM, RMZ};
 
 #[test]
-fn reports_each_removed_entry() {
-    RM.check(["-v", "f", "d", "l", "fifo", "e/"], |tree| {
-        tree.file("f", "")
-            .file("d/f", "")
-            .dir("d/e")
-            .symlink("l", "d")
-            .fifo("fifo")
-            .dir("e");
-    });
-}
-
-#[test]
-fn tells_paths_as_they_were_given() {
-    RM.check(["-v", ".//d", "e//f/", "$PWD/g"], |tree| {
-        tree.file("d/f", "").file("e/f/x", "").file("g/f", "");
-    });
-}
-
-#[test]
-fn does_not_report_missing_operands() {
-    RM.check(["-v", "missing", "f"], |tree| {
-        tree.file("f", "");
-    });
+fn each_removed_entry_is_reported() {
+    RM.rows(
+        r"
+        # Entries of all types are reported.
+        f= d/f= d/e/ l->d fifo<fifo> e/
+        rmz -v f d l fifo e/
+        # Without the option, nothing is.
+        rmz d
+        = -d
+        # Paths are reported as they were given.
+        d/f= e/f/x= g/f=
+        rmz -v .//d e//f/ $PWD/g
+        # Missing operands are only errors.
+        f=
+        rmz -v missing f",
+    );
 }
 
 #[test]
@@ -79,24 +72,4 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
         line.starts_with("removed ") && line.ends_with('\'') && line.matches("removed").count() == 1
     };
     assert!(lines.iter().all(whole));
-}
-
-#[test]
-fn writes_to_a_full_device_and_fails_but_removes() {
-    crate::support::RM
-        .parity()
-        .in_script(r#"exec "$@" >/dev/full"#)
-        .args(["-v", "d"])
-        .check(|tree| {
-            tree.file("d/f", "");
-        });
-}
-
-#[test]
-fn says_nothing_without_it() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/f", "");
-    let outcome = Run::new(RMZ).arg("d").current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(0));
-    assert!(outcome.stdout.is_empty() && outcome.stderr.is_empty());
 }

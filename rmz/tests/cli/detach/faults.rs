@@ -3,6 +3,7 @@
 use super::*;
 
 #[test]
+#[ignore = "slow"]
 fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
     let scratch = Scratch::new();
     let run = Run::new(RMZ)
@@ -77,6 +78,7 @@ const ERRORS: [(&str, &[&str]); 16] = [
 ];
 
 #[test]
+#[ignore = "slow"]
 fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
     let [scratch, logs] = [Scratch::new(), Scratch::new()];
     let log = logs.path().join("log");

@@ -29,6 +29,7 @@ fn plant(dir: &Path, number: usize, mark: Mark) -> Tree {
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_a_killed_process_has_left_is_reaped() {
     let held = Held::new(|_| {}, &[]);
     let container = held.container();
@@ -42,6 +43,7 @@ fn what_a_killed_process_has_left_is_reaped() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn two_runs_may_reap_at_once() {
     let scratch = Scratch::new();
     for _ in 0..20 {
