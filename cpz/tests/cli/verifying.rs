@@ -168,7 +168,7 @@ fn compares_no_dest_that_is_not_a_file() {
 #[test]
 fn compares_a_copy_whose_attributes_could_not_be_set() {
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "content");
+    Tree::at(scratch.path()).file("f", "content").mode(0o4711);
     let args = ["--threads=1", "-p", "--verify", "f", "d"];
     or_skip!(Run::new(CPZ).args(args).current_dir(&scratch).calls());
     let traced = ["-f", "-o", "log", "-e", "inject=fchmod:error=EIO", CPZ];
