@@ -174,6 +174,7 @@ fn other_names_and_targets_of_links_keep_the_old_content() {
 
 /// The new file is a new one, and takes over nothing of the old one.
 #[test]
+#[ignore = "slow"]
 fn a_file_is_what_a_removal_before_the_copy_would_have_left() {
     let build = |tree: &Tree| {
         tree.file("s/f", "new")

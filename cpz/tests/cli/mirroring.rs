@@ -506,6 +506,7 @@ fn with_one_file_system_nothing_is_deleted_on_another_one() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_copy_that_is_listed_by_another_name_is_not_lost() {
     const NUMBERINGS: [Numbering; 4] = [
         Numbering::True,
@@ -545,6 +546,7 @@ fn a_copy_that_is_listed_by_another_name_is_not_lost() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_the_dest_stores_under_another_name_is_kept() {
     for (names, source, stored) in [
         (Names::LowerCase, "Data", "data"),
@@ -599,6 +601,7 @@ fn a_source_that_ignores_case_leaves_no_other_spellings() {
 
 /// The dest lists one of two names that it takes for one, or none of them.
 #[test]
+#[ignore = "slow"]
 fn a_directory_whose_name_is_taken_for_another_one_is_refused() {
     for [upper, lower] in [["Foo", "foo"], ["\u{212a}", "k"]] {
         let scratch = built(|tree| {

@@ -36,6 +36,7 @@ fn with_files(dir: &Path, files: &[&str]) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_example_of_the_main_readme_does_what_it_says() {
     let scratch = or_skip!(run("README.md", 17, |dir| {
         let files = [
@@ -61,6 +62,7 @@ fn each_example_of_the_main_readme_does_what_it_says() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_recipe_does_what_it_says() {
     if !has_program("git") {
         skip!("there is no git");

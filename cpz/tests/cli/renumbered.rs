@@ -28,6 +28,7 @@ fn linked() -> (Scratch, String) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn are_kept_between_the_copies() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful, Numbering::Fresh] {
         for threads in ["--threads=1", "--threads=8"] {
@@ -51,6 +52,7 @@ fn are_kept_between_the_copies() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_directory_is_copied_where_all_have_one_number() {
     for numbering in [Numbering::Equal, Numbering::Zero] {
         let mount = or_skip!(FuseMount::with(Habits {
@@ -65,6 +67,7 @@ fn a_directory_is_copied_where_all_have_one_number() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn are_kept_on_kernels_that_link_no_open_files() {
     if !has_program("strace") {
         skip!("there is no strace");

@@ -118,6 +118,7 @@ fn warnings_are_never_only_counted() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_full_filesystem_is_reported_in_a_few_lines() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();

@@ -56,6 +56,7 @@ fn compare_modes(place: &FuseMount) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn modes_are_right_if_acls_have_no_meaning() {
     let place = or_skip!(mount(Habits {
         meaningless_xattrs: true,
@@ -89,6 +90,7 @@ fn modes_are_right_if_acls_cannot_be_read() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_acl_that_cannot_be_set_is_a_failure_and_grants_nothing_else() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
@@ -117,6 +119,7 @@ fn an_acl_that_cannot_be_set_is_a_failure_and_grants_nothing_else() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_inherited_acl_that_cannot_be_removed_grants_nothing() {
     let source = Scratch::new();
     Tree::at(source.path()).file("f", "x").mode(0o640);
@@ -151,6 +154,7 @@ fn nfs4_acl(name: &str) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nfs4_acls_are_copied_or_their_loss_is_a_failure() {
     let place = or_skip!(mount(Habits {
         meaningless_xattrs: true,
@@ -178,6 +182,7 @@ fn nfs4_acls_are_copied_or_their_loss_is_a_failure() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_rules_of_the_system_about_attributes_are_obeyed() {
     if !has_program("unshare") {
         skip!("there is no unshare");
@@ -203,6 +208,7 @@ fn the_rules_of_the_system_about_attributes_are_obeyed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_owner_that_cannot_be_set_is_no_failure_if_it_is_right() {
     let local = Scratch::new();
     build(&Tree::at(local.path()));
@@ -235,6 +241,7 @@ fn an_owner_that_cannot_be_set_is_no_failure_if_it_is_right() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn modes_of_the_umask_are_right_whatever_becomes_of_acls() {
     for (meaningless_xattrs, set_acl) in [(true, None), (false, Some(Errno::ACCESS))] {
         let place = or_skip!(mount(Habits {
@@ -252,6 +259,7 @@ fn modes_of_the_umask_are_right_whatever_becomes_of_acls() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn directories_have_their_last_mode_even_if_no_mode_can_be_set() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
@@ -268,6 +276,7 @@ fn directories_have_their_last_mode_even_if_no_mode_can_be_set() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn attributes_are_reported_if_the_server_always_interrupts_the_call() {
     let local = Scratch::new();
     build(&Tree::at(local.path()));

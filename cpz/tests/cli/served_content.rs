@@ -158,6 +158,7 @@ fn all_of_a_file_is_copied_if_the_server_takes_few_bytes_at_a_time() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_file_that_cannot_be_read_to_its_end_is_reported() {
     let mount = or_skip!(FuseMount::with(Habits {
         unreadable_from: Some(50_000),
@@ -184,6 +185,7 @@ fn a_file_that_cannot_be_read_to_its_end_is_reported() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn content_that_the_kernel_cannot_write_later_is_reported_and_replaces_nothing() {
     for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::PERM] {
         let mount = or_skip!(FuseMount::with(Habits {
@@ -293,6 +295,7 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
 
 /// The client of a server may show a name that another client has removed.
 #[test]
+#[ignore = "slow"]
 fn a_dest_that_is_gone_when_it_is_removed_is_replaced() {
     let place = or_skip!(FuseMount::with(Habits {
         after_unlink: Some(Errno::NOENT),

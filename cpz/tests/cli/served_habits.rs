@@ -32,6 +32,7 @@ fn build(tree: &Tree) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_to_a_server_that_refuses_or_lies_are_those_of_gnu() {
     let none = Habits::default;
     #[rustfmt::skip]
@@ -63,6 +64,7 @@ fn copies_to_a_server_that_refuses_or_lies_are_those_of_gnu() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_from_a_server_that_refuses_or_lies_are_those_of_gnu() {
     let none = Habits::default;
     #[rustfmt::skip]
@@ -85,6 +87,7 @@ fn copies_from_a_server_that_refuses_or_lies_are_those_of_gnu() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_that_could_not_be_read_are_copied_by_the_next_update() {
     let mount = or_skip!(FuseMount::with(Habits {
         read: Some(Errno::DEADLK),

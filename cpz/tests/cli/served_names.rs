@@ -236,6 +236,7 @@ fn trees_are_merged_if_all_dests_have_one_number() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn copies_of_two_operands_to_one_directory_are_merged() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
@@ -281,6 +282,7 @@ fn a_source_with_two_numbers_is_not_emptied() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_source_is_not_emptied_through_its_mirror() {
     for habits in [
         Habits::default(),
@@ -306,6 +308,7 @@ fn a_source_is_not_emptied_through_its_mirror() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn another_file_of_the_same_size_and_time_is_overwritten() {
     let place = or_skip!(FuseMount::with(Habits::default()));
     let time = Duration::from_secs(1_000_000_000);
@@ -329,6 +332,7 @@ fn another_file_of_the_same_size_and_time_is_overwritten() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn another_file_of_the_same_content_is_replaced_if_that_is_asked_for() {
     let place = or_skip!(FuseMount::with(Habits::default()));
     let time = Duration::from_secs(1_000_000_000);
@@ -421,6 +425,7 @@ fn files_that_cannot_be_opened_are_replaced_with_force() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn files_that_cannot_be_truncated_are_overwritten() {
     for errno in [Errno::PERM, Errno::NOSYS] {
         let place = or_skip!(FuseMount::with(Habits {
@@ -452,6 +457,7 @@ fn closed(run: &Run, dir: &Path) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_watcher_of_the_dest_learns_of_each_empty_file() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
@@ -470,6 +476,7 @@ fn a_watcher_of_the_dest_learns_of_each_empty_file() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() {
     if !is_root() {
         skip!("only root can become another user");
@@ -497,6 +504,7 @@ fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() 
 }
 
 #[test]
+#[ignore = "slow"]
 fn no_server_is_trusted_with_a_file_without_a_name() {
     let place = or_skip!(FuseMount::with(Habits::default()));
     let source = Scratch::in_memory();

@@ -253,6 +253,7 @@ impl Held {
 }
 
 #[test]
+#[ignore = "slow"]
 fn directories_are_hidden_and_files_are_removed() {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
@@ -271,6 +272,7 @@ fn directories_are_hidden_and_files_are_removed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn verbose_lines_name_the_hidden_directories() {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
@@ -310,6 +312,7 @@ fn is_as_in_the_foreground(args: &[&str], build: impl Fn(&Tree)) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn operands_that_rm_refuses_are_refused() {
     let build = |tree: &Tree| {
         tree.file("d/sub/f", "").file("f", "").symlink("link", "d");
@@ -333,6 +336,7 @@ fn operands_that_rm_refuses_are_refused() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn directories_that_cannot_be_moved_are_removed_in_the_foreground() {
     for args in [&["d"][..], &["d/a"], &["d/a", "e"]] {
         // The mode of `d` protects its entries, and that of `e` keeps it where it is.
@@ -347,6 +351,7 @@ fn directories_that_cannot_be_moved_are_removed_in_the_foreground() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
     let below = |image: &Tree| {
         image.file("d/f", "");
@@ -361,6 +366,7 @@ fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn operands_in_one_directory_share_a_container() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).dir("a").file("f", "").dir("b");
@@ -415,6 +421,7 @@ fn few_descriptors_are_enough_for_operands_in_many_directories() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_signal_ends_the_command_before_the_next_operand() {
     let scratch = Scratch::new();
     let names: Vec<_> = (0..6).map(|number| format!("d{number}")).collect();
@@ -450,6 +457,7 @@ fn a_signal_ends_the_command_before_the_next_operand() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
     let scratch = Scratch::new();
     let run = Run::new(RMZ)
@@ -535,6 +543,7 @@ fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_command_says_what_stays_if_the_background_process_is_killed() {
     let scratch = Scratch::new();
     let run = Run::new(RMZ).args(["--detach", "d"]).current_dir(&scratch);
@@ -558,6 +567,7 @@ fn the_command_says_what_stays_if_the_background_process_is_killed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn what_cannot_be_removed_stays_in_place_if_no_process_can_be_started() {
     if !is_root() || !has_program("unshare") || !has_program("strace") {
         skip!("mounting takes root and unshare, and a failing call takes strace");
@@ -572,6 +582,7 @@ fn what_cannot_be_removed_stays_in_place_if_no_process_can_be_started() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn everything_is_removed_in_the_foreground_if_no_process_can_be_started() {
     let scratch = Scratch::new();
     let run = Run::new(RMZ)
@@ -606,6 +617,7 @@ fn with_mount(scratch: &Scratch, script: &str) -> Outcome {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_mount_point_is_removed_in_the_foreground() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
@@ -625,6 +637,7 @@ fn a_mount_point_is_removed_in_the_foreground() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_mount_point_below_an_operand_is_reported_to_the_log() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
@@ -651,6 +664,7 @@ fn a_mount_point_below_an_operand_is_reported_to_the_log() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn waiting_reports_what_the_background_could_not_remove() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
@@ -666,6 +680,7 @@ fn waiting_reports_what_the_background_could_not_remove() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nothing_is_left_if_the_command_has_waited() {
     let scratch = Scratch::new();
     Tree::at(scratch.path())
@@ -705,6 +720,7 @@ fn a_signal_ends_the_wait_and_not_the_removal() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_terminal_shows_how_to_wait() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("a/f", "").file("b/f", "");
@@ -722,6 +738,7 @@ fn a_terminal_shows_how_to_wait() {
 
 /// The advice of the log, to run `--reap`, would otherwise empty the filesystem that the option protects.
 #[test]
+#[ignore = "slow"]
 fn another_filesystem_is_never_hidden_where_reap_would_empty_it() {
     if !is_root() || !has_program("unshare") {
         skip!("mounting takes root and unshare");
@@ -886,6 +903,7 @@ fn descriptors_that_were_inherited_are_closed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_end_of_the_terminal_does_not_end_the_process() {
     if !has_program("script") {
         skip!("a terminal takes the program script");
@@ -924,6 +942,7 @@ fn a_container_that_is_replaced_by_a_link_leads_nowhere_else() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("precious/f", "");
@@ -965,6 +984,7 @@ fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn one_of_two_runs_detaches_an_operand() {
     let scratch = Scratch::new();
     for _ in 0..20 {
@@ -988,6 +1008,7 @@ fn one_of_two_runs_detaches_an_operand() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_log_that_cannot_be_opened_is_reported_before_anything_is_removed() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("d/f", "").file("f", "");
@@ -1036,6 +1057,7 @@ fn a_fifo_is_a_log_if_it_has_a_reader() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn nothing_is_hidden_in_a_directory_to_which_names_can_only_be_added() {
     if !has_program("chattr") || !is_root() {
         skip!("only root can make a directory append-only, by chattr");
@@ -1097,6 +1119,7 @@ fn a_log_that_is_never_read_does_not_stop_the_removal() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_log_that_takes_nothing_does_not_stop_the_removal() {
     let scratch = Scratch::new();
     or_skip!(Run::new(RMZ).arg("-f").calls());
@@ -1116,6 +1139,7 @@ fn a_log_that_takes_nothing_does_not_stop_the_removal() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn one_question_is_asked_and_none_about_protected_files() {
     for (answer, is_left) in [("n\n", true), ("y\n", false)] {
         let scratch = Scratch::new();
@@ -1139,6 +1163,7 @@ fn one_question_is_asked_and_none_about_protected_files() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_link_called_rm_has_neither_option() {
     let build = |tree: &Tree| {
         tree.file("d/f", "");

@@ -20,6 +20,7 @@ const KINDS: [FileType; 5] = [
 ];
 
 #[test]
+#[ignore = "slow"]
 fn a_tree_is_removed_whatever_types_are_listed() {
     for listed_type in KINDS {
         let mount = or_skip!(FuseMount::with(Habits {
@@ -47,6 +48,7 @@ fn a_tree_is_removed_whatever_types_are_listed() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_directory_in_one_that_may_not_be_changed_is_emptied_whatever_type_is_listed() {
     if !has_program("setpriv") {
         skip!("there is no setpriv");
@@ -76,6 +78,7 @@ fn a_directory_in_one_that_may_not_be_changed_is_emptied_whatever_type_is_listed
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_empty_directory_is_removed_whatever_opening_it_says() {
     for errno in [
         Errno::IO,
@@ -104,6 +107,7 @@ fn an_empty_directory_is_removed_whatever_opening_it_says() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_directory_that_cannot_be_opened_stays_if_it_is_not_empty() {
     // Some of these errors usually say that a name is missing, or that it is another type.
     for errno in [
@@ -152,6 +156,7 @@ fn errno_text(errno: Errno) -> String {
 }
 
 #[test]
+#[ignore = "slow"]
 fn removals_on_a_server_that_refuses_or_lies_are_those_of_gnu() {
     let none = Habits::default;
     #[rustfmt::skip]

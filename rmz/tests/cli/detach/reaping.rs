@@ -63,6 +63,7 @@ fn two_runs_may_reap_at_once() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn leftovers_are_reaped_in_any_state() {
     let scratch = Scratch::new();
     plant(scratch.path(), 1, Mark::Right).file("d/f", "");
@@ -85,6 +86,7 @@ fn leftovers_are_reaped_in_any_state() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn only_containers_are_reaped() {
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
@@ -102,6 +104,7 @@ fn only_containers_are_reaped() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_directory_with_entries_and_the_mode_of_a_new_container_is_reported_and_stays() {
     let scratch = Scratch::new();
     plant(scratch.path(), 7, Mark::Right).file("d/f", "");
@@ -116,6 +119,7 @@ fn a_directory_with_entries_and_the_mode_of_a_new_container_is_reported_and_stay
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_private_directory_without_its_mark_is_reported_and_stays() {
     for mark in [Mark::None, Mark::OfAnotherName] {
         let scratch = Scratch::new();
@@ -130,6 +134,7 @@ fn a_private_directory_without_its_mark_is_reported_and_stays() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
     let scratch = Scratch::new();
     plant(scratch.path(), 1, Mark::Right).file("d/f", "");
@@ -149,6 +154,7 @@ fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn containers_of_other_users_are_left_alone() {
     if !is_root() {
         skip!("another user takes root");
@@ -175,6 +181,7 @@ fn containers_of_other_users_are_left_alone() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn directories_that_cannot_be_listed_are_reported() {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).file("f", "");
@@ -191,6 +198,7 @@ fn directories_that_cannot_be_listed_are_reported() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_question_of_reap_says_what_is_removed() {
     for (answer, is_left) in [("n\n", true), ("y\n", false)] {
         let scratch = Scratch::new();
