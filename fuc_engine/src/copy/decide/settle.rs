@@ -22,7 +22,17 @@
 //!
 //! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists".
 //!
-//! This is the order in which cp decides. `make::directory` decides about the dests of directories, which replace nothing.
+//! The dest of a directory:
+//!
+//! | | if | the dest |
+//! |---|---|---|
+//! | 1 | nothing is there | is created; or stays, if that has failed because something is there |
+//! | 2 | it may be the directory of another name | stays |
+//! | 3 | it is a directory | gets the entries |
+//! | 4 | it may be the copy of another name, or dests are not backed up | is refused as the same file if it is a link to the source, and cp would compare them; or else as no directory |
+//! | 5 | dests are backed up | becomes a backup |
+//!
+//! This is the order in which cp decides.
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -214,6 +224,50 @@ pub(crate) fn settle(rules: Rules<'_>, making: Making, pair: &Pair<'_>) -> Settl
             _ if rules.separates(dest) => Settled::Unlink,
             _ => Settled::Make(Way::Stay(Errno::EXIST)),
         },
+    }
+}
+
+/// The file at the dest of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Occupant {
+    Nothing,
+    /// Nothing, although creation has failed because something is there: another process has removed it, or the name is that
+    /// of a link to nothing with a slash at the end.
+    Hidden,
+    Directory,
+    Other,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettledDirectory {
+    Create,
+    /// Copy the entries to the directory that is there.
+    Fill,
+    /// Rename what is there to its backup, and create the directory.
+    BackUp,
+    /// The dest stays, and making the directory fails with this error.
+    Stay(Errno),
+    Refuse(Refusal),
+}
+
+/// Settles what happens to the dest of a directory. The facts that cost system calls are looked up only if they are needed:
+/// whether it may be the copy of another name, and whether it is a link to the source that cp would compare with it.
+pub(crate) fn settle_directory(
+    dest: Occupant,
+    backs_up: bool,
+    may_be_other_copy: impl Fn() -> bool,
+    is_led_to_source: impl Fn() -> bool,
+) -> SettledDirectory {
+    match dest {
+        Occupant::Nothing => SettledDirectory::Create,
+        Occupant::Hidden => SettledDirectory::Stay(Errno::EXIST),
+        Occupant::Directory if may_be_other_copy() => SettledDirectory::Stay(Errno::EXIST),
+        Occupant::Directory => SettledDirectory::Fill,
+        Occupant::Other if backs_up && !may_be_other_copy() => SettledDirectory::BackUp,
+        Occupant::Other => SettledDirectory::Refuse(match is_led_to_source() {
+            true => Refusal::SameFile,
+            false => Refusal::NonDirectoryByDirectory,
+        }),
     }
 }
 
@@ -1120,5 +1174,48 @@ mod tests {
             decided(source, dest)[1..],
             [Distinct, AlreadyThere, AlreadyThere]
         );
+    }
+
+    /// Settles the dest of a directory, and panics if a fact is looked up that is `None`.
+    fn settled_directory(
+        dest: Occupant,
+        backs_up: bool,
+        may_be_other_copy: Option<bool>,
+        is_led_to_source: Option<bool>,
+    ) -> SettledDirectory {
+        let other = || may_be_other_copy.expect("BUG: asked about spellings");
+        let led = || is_led_to_source.expect("BUG: asked about the target");
+        settle_directory(dest, backs_up, other, led)
+    }
+
+    #[test]
+    fn a_directory_is_created_where_nothing_is() {
+        for backs_up in [false, true] {
+            let vacant = |dest| settled_directory(dest, backs_up, None, None);
+            assert_eq!(vacant(Occupant::Nothing), SettledDirectory::Create);
+            let exists = SettledDirectory::Stay(Errno::EXIST);
+            assert_eq!(vacant(Occupant::Hidden), exists);
+        }
+    }
+
+    #[test]
+    fn a_directory_fills_another_one_unless_that_may_be_the_copy_of_another_name() {
+        for backs_up in [false, true] {
+            let of = |other| settled_directory(Occupant::Directory, backs_up, Some(other), None);
+            assert_eq!(of(false), SettledDirectory::Fill);
+            assert_eq!(of(true), SettledDirectory::Stay(Errno::EXIST));
+        }
+    }
+
+    #[test]
+    fn a_directory_replaces_another_file_only_by_a_backup() {
+        let of = |backs_up, other, led| settled_directory(Occupant::Other, backs_up, other, led);
+        let refused = SettledDirectory::Refuse;
+        let no_directory = Refusal::NonDirectoryByDirectory;
+        assert_eq!(of(true, Some(false), None), SettledDirectory::BackUp);
+        assert_eq!(of(true, Some(true), Some(false)), refused(no_directory));
+        assert_eq!(of(true, Some(true), Some(true)), refused(Refusal::SameFile));
+        assert_eq!(of(false, None, Some(false)), refused(no_directory));
+        assert_eq!(of(false, None, Some(true)), refused(Refusal::SameFile));
     }
 }

@@ -14,6 +14,7 @@ use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::cycles;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
+use crate::copy::decide::settle::{Occupant, SettledDirectory, settle_directory};
 use crate::copy::dest::backup::{self, BackupNumbers};
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, FileTime, Mark, Symlinks};
@@ -100,7 +101,7 @@ impl Entering<'_> {
         let ctx = entry.ctx;
         // As in cp, the dest is looked at first. In a new directory, nothing is there.
         let present = match entry.dest_directory_origin() {
-            Origin::Existing => self.look(false)?,
+            Origin::Existing => self.settle(false)?,
             Origin::Created => None,
         };
         let source = self.open_source().map_err(|errno| self.not_opened(errno))?;
@@ -244,40 +245,49 @@ impl Entering<'_> {
         }
     }
 
-    /// Opens the directory at the dest, or settles what happens to what is there. Returns `None` if nothing is there, or fails
+    /// Looks at the dest, and settles what happens to what is there. Returns `None` if the directory is to be created, or fails
     /// because `is_occupied` says that there is something.
-    fn look(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
+    fn settle(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
         let entry = self.entry;
-        let failed = |operation, errno| Err(entry.dest_error(operation, errno));
-        let not_found = match is_occupied {
-            // Another process has removed it, or it is a link to nothing, named with a slash at the end.
-            true => failed(Operation::CreateDirectory, Errno::EXIST),
-            false => Ok(None),
+        let seen = self
+            .look()
+            .map_err(|errno| entry.dest_error(Operation::Stat, errno))?;
+        let occupant = match &seen {
+            None if is_occupied => Occupant::Hidden,
+            None => Occupant::Nothing,
+            Some(Present::Directory(_)) => Occupant::Directory,
+            Some(Present::Other(_)) => Occupant::Other,
         };
-        let may_be_other_copy = || !entry.is_operand() && collisions::may_be_other_copy(entry);
-        let dest = match self.open_dest(Origin::Existing) {
-            Ok(_) if may_be_other_copy() => {
-                return failed(Operation::CreateDirectory, Errno::EXIST);
+        let settled = settle_directory(
+            occupant,
+            entry.ctx.policy.options.rules.backup.is_some()
+                && self.purpose != Purpose::ProcessEntries,
+            || !entry.is_operand() && collisions::may_be_other_copy(entry),
+            || self.compares_targets() && self.is_led_to_source(),
+        );
+        match settled {
+            SettledDirectory::Create | SettledDirectory::Fill | SettledDirectory::BackUp => {
+                Ok(seen)
             }
-            Ok(dest) => return Ok(Some(Present::Directory(dest))),
-            Err(Errno::NOENT) => return not_found,
-            Err(Errno::NOTDIR | Errno::LOOP) => match entry.stat_dest(Symlinks::NoFollow) {
-                Err(Errno::NOENT) => return not_found,
-                Err(errno) => return failed(Operation::Stat, errno),
-                Ok(dest) => dest,
-            },
-            Err(errno) => return failed(Operation::Stat, errno),
-        };
-        let backs_up = entry.ctx.policy.options.rules.backup.is_some()
-            && self.purpose != Purpose::ProcessEntries;
-        if backs_up && !may_be_other_copy() {
-            return Ok(Some(Present::Other(dest)));
+            SettledDirectory::Stay(errno) => {
+                Err(entry.dest_error(Operation::CreateDirectory, errno))
+            }
+            SettledDirectory::Refuse(refusal) => Err(entry.refused(refusal).error),
         }
-        let refusal = match self.compares_targets() && self.is_led_to_source() {
-            true => Refusal::SameFile,
-            false => Refusal::NonDirectoryByDirectory,
+    }
+
+    /// Opens the directory at the dest, or looks at what else is there.
+    fn look(&self) -> Result<Option<Present>, Errno> {
+        let seen = match self.open_dest(Origin::Existing) {
+            Err(Errno::NOTDIR | Errno::LOOP) => {
+                self.entry.stat_dest(Symlinks::NoFollow).map(Present::Other)
+            }
+            opened => opened.map(Present::Directory),
         };
-        Err(entry.refused(refusal).error)
+        match seen {
+            Err(Errno::NOENT) => Ok(None),
+            seen => seen.map(Some),
+        }
     }
 
     fn open_dest(&self, origin: Origin) -> Result<Fd, Errno> {
@@ -320,7 +330,7 @@ impl Entering<'_> {
         let failed = |operation| move |errno| entry.dest_error(operation, errno);
         if present.is_none() {
             match changes.create_directory(entry.spot(), mode) {
-                Err(Errno::EXIST) => present = self.look(true)?,
+                Err(Errno::EXIST) => present = self.settle(true)?,
                 created => created.map_err(failed(Operation::CreateDirectory))?,
             }
         }
