@@ -23,8 +23,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, SystemTime};
-use std::{iter, thread};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -198,8 +198,16 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
             node,
             source: source.as_fd(),
             dest: dest.as_fd(),
+            guard: Guard {
+                in_use: Arc::clone(&ctx.deletions.in_use),
+                has_met_one: Arc::default(),
+            },
         };
-        mirror.delete()
+        let deleted = mirror.delete();
+        if mirror.guard.has_met_one.load(Relaxed) {
+            ctx.fail(node.place.operand, cannot_mirror(ctx, node));
+        }
+        deleted
     });
     if let Err(error) = deleted {
         node.state.note_unclear();
@@ -214,6 +222,7 @@ struct Mirror<'m, 'a> {
     node: &'m CopyNode,
     source: BorrowedFd<'m>,
     dest: BorrowedFd<'m>,
+    guard: Guard,
 }
 
 impl Mirror<'_, '_> {
@@ -251,67 +260,50 @@ impl Mirror<'_, '_> {
             .node_error(self.node, side, Operation::ReadDirectory, errno)
     }
 
-    /// Deletes the extraneous names.
+    /// Lists the dest, a buffer at a time, and deletes the extraneous names.
     fn delete(&self) -> Result<(), Error> {
         let listed = self.begin_listing(Side::Dest)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let (mut names, mut other_forms) = (SourceNames::default(), None);
-        let mut broken_off = Ok(());
-        let mut next = || -> Result<Option<Vec<Extraneous>>, Error> {
-            let filled = buffer.fill(listed.as_fd());
-            let is_filled = filled.map_err(|errno| self.unlisted(Side::Dest, errno))?;
-            if !is_filled || self.ctx.report.must_stop() {
-                return Ok(None);
-            }
-            let listed = buffer.entries();
-            self.extraneous(listed, &mut names, &mut other_forms)
-                .map(Some)
-        };
-        let extraneous = iter::from_fn(|| {
-            next().unwrap_or_else(|error| {
-                broken_off = Err(error);
-                None
-            })
-        });
-        let mut extraneous = extraneous.flatten().peekable();
-        if extraneous.peek().is_some() {
-            match Storage::of(self.dest) {
-                Storage::Native => self.remove(extraneous),
-                // The listing may skip names while others are removed.
-                _ => self.remove(extraneous.collect::<Vec<_>>().into_iter()),
+        let mut extraneous = Vec::new();
+        let unlisted = |errno| self.unlisted(Side::Dest, errno);
+        while buffer.fill(listed.as_fd()).map_err(unlisted)? && !self.ctx.report.must_stop() {
+            let entries = buffer.entries();
+            extraneous.append(&mut self.extraneous(entries, &mut names, &mut other_forms)?);
+            // Another listing may skip names while others are removed.
+            if !extraneous.is_empty() && self.ctx.is_node_native(self.node, self.dest) {
+                self.remove(std::mem::take(&mut extraneous));
             }
         }
-        broken_off
+        if !extraneous.is_empty() {
+            self.remove(extraneous);
+        }
+        Ok(())
     }
 
     /// Removes names from the dest, as far as they are not in use and the limit permits it.
-    fn remove(&self, extraneous: impl Iterator<Item = Extraneous>) {
-        let ctx = self.ctx;
-        let guard = Guard {
-            in_use: Arc::clone(&ctx.deletions.in_use),
-            has_met_one: Arc::default(),
-        };
-        let removal = self.removal(guard.clone());
-        // The filter of the removal is not asked about operands.
-        let is_spared = |found: &Extraneous| {
-            found.kind == FileType::Directory
-                && paths::id_of(self.dest, &found.name).is_some_and(|id| guard.spares(Ok(id)))
-        };
-        let permitted = extraneous
-            .filter(|found| !is_spared(found) && !self.stays_mounted(&found.name))
-            .map(|found| PathBuf::from(OsString::from_vec(found.name.into_bytes())))
-            .filter(|name| self.permits(&removal, name));
-        let removed = removal.run(permitted, self);
-        ctx.deletions.deleted.fetch_add(removed.entries, Relaxed);
-        if guard.has_met_one.load(Relaxed) {
-            let error = cannot_mirror(ctx, self.node);
-            ctx.fail(self.node.place.operand, error);
+    fn remove(&self, extraneous: Vec<Extraneous>) {
+        let removal = self.removal();
+        let mut names = Vec::new();
+        for Extraneous { name, kind } in extraneous {
+            // The filter of the removal is not asked about operands.
+            let is_spared = kind == FileType::Directory
+                && paths::id_of(self.dest, &name).is_some_and(|id| self.guard.spares(Ok(id)));
+            let stays = is_spared || self.stays_mounted(&name);
+            let name = PathBuf::from(OsString::from_vec(name.into_bytes()));
+            if !stays && self.permits(&removal, &name) {
+                names.push(name);
+            }
         }
+        let removed = removal.run(names, self);
+        let deleted = &self.ctx.deletions.deleted;
+        deleted.fetch_add(removed.entries, Relaxed);
     }
 
     /// Returns the removal of extraneous names. It spares directories that are in use, and what the caller's filter does not
     /// take.
-    fn removal(&self, guard: Guard) -> RemoveOp<'_> {
+    fn removal(&self) -> RemoveOp<'_> {
+        let guard = self.guard.clone();
         let (ctx, place) = (self.ctx, &self.node.place);
         let options = ctx.policy.options;
         let removal = RemoveOp::new().with(|removal| {
