@@ -93,38 +93,21 @@
 //!
 //! # Where it is
 //!
-//! Only engines that share their work use these modules: this one, `walk/exchange`, `walk/borrowing` and `copy/run/sharing`. What
-//! other modules know of it begins at `Visitor::stealing`, at `Thieves` and `Inlet` of the scheduler, and at
-//! `Setup::sharing`, which only `shared_by` sets.
+//! Nothing of this is compiled without the feature `distribute`: this module, `walk/sharing`, `sched/others`,
+//! `copy/run/sharing` and `remove/run/sharing`. `walk/mod` and `copy/run` say what a run does instead.
 
-use std::ops::Range;
+use std::ffi::CStr;
+use std::ops::{Deref, Range};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::time::Instant;
 
-#[cfg(feature = "distribute")]
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-mod stolen;
-
-pub use crate::node::Finished;
-pub use stolen::Stolen;
-pub(crate) use stolen::{FileName, ParentId};
-
-/// The form of paths for `serde`, which has one only for those that are UTF-8.
-#[cfg(feature = "distribute")]
-pub(crate) mod path {
-    use std::ffi::OsString;
-    use std::path::{Path, PathBuf};
-
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-        path.as_os_str().serialize(serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(bytes: D) -> Result<PathBuf, D::Error> {
-        OsString::deserialize(bytes).map(PathBuf::from)
-    }
-}
+use crate::node::Side;
+use crate::paths;
+use crate::sys::{self, Identity};
 
 /// The role of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,13 +116,6 @@ pub enum Role {
     Leader,
     /// The engine only works on what it gets from others, until the exchange [ends](Incoming::End) the run.
     Assistant,
-}
-
-/// The setting by which a run shares its work.
-#[derive(Clone, Copy)]
-pub(crate) struct Sharing<'a> {
-    pub(crate) exchange: &'a dyn Exchange,
-    pub(crate) role: Role,
 }
 
 /// Connects an engine with the others that work on the same operands.
@@ -209,8 +185,7 @@ pub enum Incoming {
 }
 
 /// Identifies entries that an engine has given away, until they come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ticket {
     /// The [engine](Exchange::engine) that has given them.
     pub victim: u32,
@@ -219,14 +194,13 @@ pub struct Ticket {
 }
 
 /// The copy of a large file that several machines make together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LargeCopy {
     /// The path of the source.
-    #[cfg_attr(feature = "distribute", serde(with = "path"))]
+    #[serde(with = "paths::bytes")]
     pub source: PathBuf,
     /// The path that the dest has until it is complete. It has the size of the source.
-    #[cfg_attr(feature = "distribute", serde(with = "path"))]
+    #[serde(with = "paths::bytes")]
     pub dest: PathBuf,
     /// The number of names at the end of both paths that were found below an operand. No link may replace one of the
     /// directories among them. It is 0 if the file is an operand itself.
@@ -240,11 +214,182 @@ pub struct LargeCopy {
 }
 
 /// The result of the work on stolen entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Given {
     /// Nothing is left to do there.
     Finished(Finished),
     /// The parent could not be opened. Nothing was done.
     NotReached,
+}
+
+/// The state of entries after the work on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
+    pub kept: bool,
+    /// The filter has left something alone. So the directories above stay, too.
+    pub left_alone: bool,
+    /// A name was removed from the parent.
+    pub changed: bool,
+}
+
+impl Finished {
+    /// The work was not done, because the run was cancelled, or because it has failed.
+    pub(crate) const NOT_DONE: Self = Self {
+        kept: true,
+        ..Self::DONE
+    };
+
+    /// Nothing is left to do that matters to the directories above.
+    pub(crate) const DONE: Self = Self {
+        kept: false,
+        left_alone: false,
+        changed: false,
+    };
+}
+
+/// Entries of one directory that a victim gives to a thief or to their home.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stolen {
+    pub(crate) ticket: Ticket,
+    /// The index of the operand below which the entries are.
+    pub(crate) operand: u32,
+    pub(crate) source: ParentId,
+    /// The parent on the other side of a copy. It is unknown in a removal.
+    pub(crate) dest: ParentId,
+    /// The part of the parent's state that its entries need, in a form that only a removal or only a copy knows.
+    pub(crate) inheritance: u8,
+    /// The names on the way from the operand to the parent. There are none if the operand is the parent.
+    pub(crate) path: Vec<FileName>,
+    /// The entries were not asked for: the engine that gets them is their home.
+    pub(crate) is_for_home: bool,
+    /// The time after which an engine that could not reach the parent gives up.
+    #[serde(skip)]
+    pub(crate) last_try: Option<Instant>,
+    /// Names of entries, after the type of each as in [`Listed`](sys::Listed).
+    pub(crate) names: Vec<(u8, FileName)>,
+}
+
+/// A name in a directory: a single component, and neither `.` nor `..`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Box<CStr>")]
+pub(crate) struct FileName(Box<CStr>);
+
+impl From<&CStr> for FileName {
+    /// `name` comes from the kernel.
+    fn from(name: &CStr) -> Self {
+        Self(name.into())
+    }
+}
+
+impl Deref for FileName {
+    type Target = CStr;
+
+    fn deref(&self) -> &CStr {
+        &self.0
+    }
+}
+
+impl TryFrom<Box<CStr>> for FileName {
+    type Error = &'static str;
+
+    fn try_from(name: Box<CStr>) -> Result<Self, Self::Error> {
+        let bytes = name.to_bytes();
+        let is_one_name = !matches!(bytes, b"" | b"." | b"..")
+            && !bytes.contains(&b'/')
+            && bytes.len() <= LONGEST_NAME;
+        match is_one_name {
+            true => Ok(Self(name)),
+            false => Err("not a name in a directory"),
+        }
+    }
+}
+
+/// The longest name that is accepted, in bytes. No filesystem has longer ones.
+const LONGEST_NAME: usize = 4095;
+
+/// The identity of a directory, as far as all machines agree on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ParentId {
+    /// The inode number, or 0 if the victim does not know it. Then no engine reaches the parent.
+    pub(crate) inode: u64,
+    /// A hash of the time of birth, or 0 if it is unknown.
+    pub(crate) birth: u32,
+}
+
+impl ParentId {
+    pub(crate) const UNKNOWN: Self = Self { inode: 0, birth: 0 };
+
+    pub(crate) fn of(identity: Identity) -> Self {
+        Self {
+            inode: identity.file().inode,
+            birth: identity.birth(),
+        }
+    }
+
+    /// Returns the identity of `dir` on this machine. Fails unless it is this directory.
+    pub(crate) fn check(self, dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
+        let found = sys::stat_directory(dir)?.identity;
+        let id = Self::of(found);
+        let is_same_birth = id.birth == self.birth || id.birth == 0 || self.birth == 0;
+        let is_same = id.inode == self.inode && (is_same_birth || !sys::keeps_identities(dir));
+        is_same.then_some(found).ok_or(Errno::STALE)
+    }
+}
+
+impl Stolen {
+    /// Returns the ticket by which the engine that has given it knows it.
+    #[must_use]
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Returns the identity of the parent on one side.
+    pub(crate) fn parent(&self, side: Side) -> ParentId {
+        match side {
+            Side::Source => self.source,
+            Side::Dest => self.dest,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what another engine gets.
+    fn travelled<T: Serialize + for<'a> Deserialize<'a>>(sent: &T) -> postcard::Result<T> {
+        postcard::from_bytes(&postcard::to_allocvec(sent).unwrap())
+    }
+
+    #[test]
+    fn what_is_stolen_arrives_as_it_was_sent() {
+        let names = (0..=u8::MAX).map(|record_type| (record_type, c"\xff\n".into()));
+        let sent = Stolen {
+            ticket: Ticket {
+                victim: 1,
+                number: 7,
+            },
+            operand: 2,
+            source: ParentId {
+                inode: u64::MAX,
+                birth: 9,
+            },
+            dest: ParentId::UNKNOWN,
+            inheritance: 4,
+            path: vec![c"b".into(), c"...".into()],
+            is_for_home: true,
+            last_try: None,
+            names: names.collect(),
+        };
+        assert_eq!(travelled(&sent), Ok(sent));
+    }
+
+    #[test]
+    fn names_that_lead_elsewhere_are_refused() {
+        let long = std::ffi::CString::new([b'a'; LONGEST_NAME + 1]).unwrap();
+        for name in [c"", c".", c"..", c"/", c"a/b", &*long] {
+            assert!(travelled(&FileName::from(name)).is_err(), "{name:?}");
+        }
+    }
 }

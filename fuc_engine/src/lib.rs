@@ -307,7 +307,7 @@
 // | `observer` | the public trait `Observer`, with events, questions, counters and the summary |
 // | `filter` | the public trait `Filter`, which chooses the entries that a run processes |
 // | `setup` | what removals and copies have in common, besides their options: `Execution`, `Cancel`, `Throttle` |
-// | `distribute` | how several engines share a removal or a copy; public only with its feature |
+// | `distribute` | how several engines share a removal or a copy; only with its feature |
 // | `error` | the public type `Error`: operation, paths, and the kernel's reason |
 
 #[cfg(not(target_os = "linux"))]
@@ -325,9 +325,6 @@ cfg_if! {
         mod descriptors;
         #[cfg(feature = "distribute")]
         pub mod distribute;
-        #[cfg(not(feature = "distribute"))]
-        #[expect(dead_code, unreachable_pub, reason = "no engine sends messages without the feature")]
-        mod distribute;
         mod error;
         mod filter;
         mod hashing;

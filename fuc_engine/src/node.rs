@@ -21,9 +21,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-#[cfg(feature = "distribute")]
-use serde::{Deserialize, Serialize};
-
 use crate::paths;
 use crate::sync::AtomicU32;
 use crate::sys::{DirName, DirSlot};
@@ -44,11 +41,6 @@ pub(crate) trait Dir: Send + Sync {
     const SIDES: &'static [Side] = &[Side::Source];
 
     fn slot(&self, side: Side) -> &DirSlot;
-
-    /// Returns the part of a directory's state that another engine needs for the entries in it.
-    fn inheritance(_state: &Self::State) -> u8 {
-        0
-    }
 }
 
 /// The place of a directory: a name in a node, or an operand.
@@ -229,43 +221,6 @@ impl<D: Dir> Drop for Node<D> {
 
 #[cfg(all(test, fuc_loom))]
 mod models;
-
-/// The state of entries after the work on them.
-#[cfg_attr(
-    not(feature = "distribute"),
-    expect(unreachable_pub, reason = "no exchange reads it without the feature")
-)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
-pub struct Finished {
-    /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
-    pub kept: bool,
-    /// The filter has left something alone. So the directories above stay, too.
-    pub left_alone: bool,
-    /// A name was removed from the parent.
-    pub changed: bool,
-}
-
-impl Finished {
-    /// The work was not done, because the run was cancelled, or because it has failed.
-    pub(crate) const NOT_DONE: Self = Self {
-        kept: true,
-        ..Self::DONE
-    };
-
-    /// The filter has left something alone.
-    pub(crate) const LEFT_ALONE: Self = Self {
-        left_alone: true,
-        ..Self::DONE
-    };
-
-    /// Nothing is left to do that matters to the directories above.
-    pub(crate) const DONE: Self = Self {
-        kept: false,
-        left_alone: false,
-        changed: false,
-    };
-}
 
 #[cfg(test)]
 mod tests {

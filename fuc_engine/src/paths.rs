@@ -168,6 +168,23 @@ pub(crate) fn portion(operands: Range<u32>) -> (Range<u32>, Option<Range<u32>>) 
     (operands.start..middle, rest)
 }
 
+/// The form of paths for `serde`, which has one only for those that are UTF-8.
+#[cfg(feature = "serde")]
+pub(crate) mod bytes {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(bytes: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(bytes).map(PathBuf::from)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

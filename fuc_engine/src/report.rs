@@ -242,22 +242,6 @@ pub(crate) enum Diagnostic {
 }
 
 impl Failures {
-    /// Makes the state of a run. An engine that assists does not know which operands are finished, so it holds no
-    /// diagnostic.
-    pub(crate) fn new(setup: &Setup<'_>) -> Self {
-        match setup.assists() {
-            true => Self::in_any_order(),
-            false => Self::default(),
-        }
-    }
-
-    fn in_any_order() -> Self {
-        Self(Mutex::new(Held {
-            first_unfinished: u32::MAX,
-            ..Held::default()
-        }))
-    }
-
     /// Notes that nothing of an operand is left to do, and reports the diagnostics that waited for it.
     pub(crate) fn end_operand(&self, operand: u32, report: &Report<'_>) {
         self.report_due(report, |held| {
@@ -277,7 +261,7 @@ impl Failures {
         });
     }
 
-    /// Reports everything that is held, after a run in which some operands may not have been finished.
+    /// Reports everything that is held, and from now on each diagnostic at once, whether or not all operands are finished.
     pub(crate) fn report_rest(&self, report: &Report<'_>) {
         self.report_due(report, |held| held.first_unfinished = u32::MAX);
     }
@@ -387,7 +371,8 @@ mod tests {
     fn an_engine_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::in_any_order();
+        let failures = Failures::default();
+        failures.report_rest(&report);
         failures.report(2, Diagnostic::Failure(error("c")), &report);
         failures.report(0, Diagnostic::Warning(error("a")), &report);
         assert_eq!(paths(&seen), ["c", "a"]);

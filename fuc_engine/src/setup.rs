@@ -6,10 +6,9 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(feature = "distribute")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
-use crate::distribute::{Role, Sharing};
 use crate::filter::Filter;
 use crate::sys::CWD;
 
@@ -33,7 +32,7 @@ use crate::sys::CWD;
 /// - A removal takes a directory that cannot be read for one that is not empty.
 /// - The changes that other processes make until the real run are unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Execution {
     /// The run does its work.
@@ -102,6 +101,12 @@ pub trait Throttle: fmt::Debug + Sync {
     fn wait(&self, entries: u64, bytes: u64);
 }
 
+/// The way to the other engines that work on the operands. There are none without the feature.
+#[cfg(feature = "distribute")]
+pub(crate) type OtherEngines<'a> = &'a dyn crate::distribute::Exchange;
+#[cfg(not(feature = "distribute"))]
+pub(crate) type OtherEngines<'a> = &'a std::convert::Infallible;
+
 /// The surroundings of a run.
 #[derive(Clone)]
 pub(crate) struct Setup<'a> {
@@ -110,8 +115,9 @@ pub(crate) struct Setup<'a> {
     pub(crate) cancel: Option<Cancel>,
     pub(crate) filter: Option<Arc<dyn Filter>>,
     pub(crate) throttle: Option<&'a dyn Throttle>,
-    /// The other engines that work on the operands, if there are any.
-    pub(crate) sharing: Option<Sharing<'a>>,
+    pub(crate) exchange: Option<OtherEngines<'a>>,
+    /// Another engine begins the operands.
+    pub(crate) assists: bool,
 }
 
 impl Default for Setup<'_> {
@@ -121,21 +127,23 @@ impl Default for Setup<'_> {
             cancel: None,
             filter: None,
             throttle: None,
-            sharing: None,
+            exchange: None,
+            assists: false,
         }
     }
 }
 
 impl Setup<'_> {
-    /// Returns `true` if other engines work on the operands, too.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.sharing.is_some()
+    /// Returns `true` if several engines may copy parts of a file of so many bytes.
+    #[cfg(feature = "distribute")]
+    pub(crate) fn divides(&self, bytes: u64) -> bool {
+        self.exchange
+            .is_some_and(|exchange| exchange.divides(bytes))
     }
 
-    /// Returns `true` if another engine begins the operands.
-    pub(crate) fn assists(&self) -> bool {
-        self.sharing
-            .is_some_and(|sharing| sharing.role == Role::Assistant)
+    #[cfg(not(feature = "distribute"))]
+    pub(crate) fn divides(&self, _: u64) -> bool {
+        false
     }
 }
 
@@ -210,7 +218,8 @@ macro_rules! setup_methods {
                 exchange: &'a dyn $crate::distribute::Exchange,
                 role: $crate::distribute::Role,
             ) -> Self {
-                self.setup.sharing = Some($crate::distribute::Sharing { exchange, role });
+                self.setup.exchange = Some(exchange);
+                self.setup.assists = role == $crate::distribute::Role::Assistant;
                 self
             }
         }

@@ -15,7 +15,7 @@ pub(crate) mod models;
 
 #[cfg(not(all(test, fuc_loom)))]
 pub(crate) use std::{
-    sync::atomic::{AtomicBool, AtomicU32, AtomicU64},
+    sync::atomic::{AtomicU32, AtomicU64},
     sync::{Condvar, Mutex, MutexGuard},
     thread::yield_now,
 };
@@ -24,7 +24,7 @@ pub(crate) use std::{
 pub(crate) use {
     loom::sync::{Mutex, MutexGuard},
     loom::thread::yield_now,
-    models::{AtomicBool, AtomicU32, AtomicU64, Condvar},
+    models::{AtomicU32, AtomicU64, Condvar},
 };
 
 /// Locks state that a panic never leaves half changed. The panic itself ends the run.

@@ -130,10 +130,6 @@ impl Dir for CopyDir {
             Side::Dest => &self.dest,
         }
     }
-
-    fn inheritance(mark: &Mark) -> u8 {
-        mark.inheritance()
-    }
 }
 
 pub(super) type CopyNode = Arc<Node<CopyDir>>;
@@ -170,14 +166,13 @@ impl Mark {
     const UNLISTED: u16 = 1;
     const HAS_ACCESS_TIME: u16 = 1 << 1;
     const GETS_ATTRIBUTES: u16 = 1 << 2;
-    const BORROWED: u16 = 1 << 3;
+    const COMPARED: u16 = 1 << 3;
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
     const RETURNS_TO_SOURCE: u16 = 1 << 4;
     const RETURNS_TO_DEST: u16 = 1 << 5;
     const RETURNS: u16 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
     const UNCLEAR: u16 = 1 << 6;
-    // The upper byte matters to the entries of the directory, at another engine, too.
     const BEHIND_LINK: u16 = 1 << 8;
     const CREATED: u16 = 1 << 9;
     const GIVES_ACL: u16 = 1 << 10;
@@ -201,21 +196,6 @@ impl Mark {
             mode: mode.map_or(0, |mode| mode as u16 & 0o7777 | Self::HAS_MODE),
             marks: Marks::new(marks),
         }
-    }
-
-    /// Makes the mark of a directory that belongs to another engine, which has returned `inheritance` for it.
-    pub(super) fn borrowed(inheritance: u8) -> Self {
-        let known = Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;
-        let inherited = u16::from(inheritance) << 8 & known;
-        Self {
-            mode: 0,
-            marks: Marks::new(Self::BORROWED | inherited),
-        }
-    }
-
-    /// Returns the part of the mark that another engine needs for the entries of the directory.
-    fn inheritance(&self) -> u8 {
-        (self.marks.all() >> 8) as u8
     }
 
     fn inherited(parent: &CopyNode) -> u16 {
@@ -243,6 +223,15 @@ impl Mark {
         self.marks.has(Self::UNLISTED)
     }
 
+    /// Notes that a mirror has compared the names in the directory.
+    pub(super) fn note_compared(&self) {
+        self.marks.set(Self::COMPARED);
+    }
+
+    pub(super) fn is_compared(&self) -> bool {
+        self.marks.has(Self::COMPARED)
+    }
+
     /// Notes that a mirror could not compare the names in the directory, which was reported.
     pub(super) fn note_unclear(&self) {
         self.marks.set(Self::UNCLEAR);
@@ -263,11 +252,6 @@ impl Mark {
     /// Returns `true` if a symbolic link was followed to this source or to one above it.
     pub(super) fn is_behind_link(&self) -> bool {
         self.marks.has(Self::BEHIND_LINK)
-    }
-
-    /// Returns `true` if the directory belongs to another engine.
-    pub(super) fn is_borrowed(&self) -> bool {
-        self.marks.has(Self::BORROWED)
     }
 
     /// Returns whether this run created the dest.
@@ -342,26 +326,5 @@ mod tests {
         assert_eq!(none.mode(), None);
         assert!(!none.returns_to(Side::Source) && !none.returns_to(Side::Dest));
         assert_eq!(mark(false, Some(0)).mode(), Some(0));
-    }
-
-    #[test]
-    fn a_borrowed_mark_has_what_its_entries_need_and_no_more() {
-        let facts = DirFacts {
-            gets_attributes: true,
-            is_behind_link: true,
-            has_access_time: true,
-            origin: Origin::Created,
-            inherited_acl: DestAcl::Possible,
-            keeps_entries: true,
-            mode_pending: Some(0o755),
-        };
-        let owned = Mark::new(None, &facts);
-        assert!(!owned.is_borrowed());
-        let borrowed = Mark::borrowed(owned.inheritance());
-        assert!(borrowed.is_borrowed() && borrowed.is_behind_link() && borrowed.keeps_entries());
-        assert_eq!(borrowed.origin(), Origin::Created);
-        assert_eq!(borrowed.inherited_acl(), DestAcl::Possible);
-        assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());
-        assert!(!borrowed.returns_to(Side::Source) && !borrowed.returns_to(Side::Dest));
     }
 }

@@ -167,8 +167,7 @@ fn is_mirrored(ctx: &Context<'_>, node: &CopyNode) -> bool {
 
 /// Returns `true` if the dest has listed a directory by the name of its source, and not by a name that it takes for that.
 fn has_own_name(ctx: &Context<'_>, parent: &CopyNode, node: &CopyNode) -> bool {
-    if parent.state.is_borrowed() || parent.state.is_unclear() {
-        // This engine has not compared the names in the parent.
+    if !parent.state.is_compared() {
         let dest = ctx.descriptors.pin(parent, Side::Dest, ctx);
         return dest.is_ok_and(|dest| !has_other_spelling(dest.as_fd(), &node.place.name));
     }
@@ -209,9 +208,12 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
         }
         deleted
     });
-    if let Err(error) = deleted {
-        node.state.note_unclear();
-        ctx.fail(node.place.operand, error);
+    match deleted {
+        Ok(()) => node.state.note_compared(),
+        Err(error) => {
+            node.state.note_unclear();
+            ctx.fail(node.place.operand, error);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
-#[cfg(feature = "distribute")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::remove::Content;
@@ -14,17 +14,17 @@ use crate::sys::{CWD, PrivateTables};
 
 /// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 pub enum Dest {
     /// Into this existing directory, each source under its own last component.
-    Into(#[cfg_attr(feature = "distribute", serde(with = "crate::distribute::path"))] PathBuf),
+    Into(#[cfg_attr(feature = "serde", serde(with = "crate::paths::bytes"))] PathBuf),
     /// To exactly this path. A source directory is merged into an existing directory.
-    Exactly(#[cfg_attr(feature = "distribute", serde(with = "crate::distribute::path"))] PathBuf),
+    Exactly(#[cfg_attr(feature = "serde", serde(with = "crate::paths::bytes"))] PathBuf),
 }
 
 /// Selects the symbolic links that are followed. The others are copied as links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Dereference {
     /// Follow no link.
@@ -38,7 +38,7 @@ pub enum Dereference {
 
 /// The kind of link that is made instead of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum LinkKind {
     /// A hard link to the source.
@@ -51,7 +51,7 @@ pub enum LinkKind {
 
 /// Says whether a copy shares blocks with its source until one of them is written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Reflink {
     /// Share blocks if the filesystem can and [`Sparse::Auto`] leaves it the choice.
@@ -64,7 +64,7 @@ pub enum Reflink {
 
 /// Selects the holes of a copy: blocks that read as zeros and take no space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Sparse {
     /// The copy has the holes of its source.
@@ -102,7 +102,7 @@ pub enum Sparse {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct CopyOp<'a> {
     /// Copy directories with their entries, and FIFOs, sockets and devices as special files.
     /// Otherwise a directory is [refused](crate::Refusal::NotRecursive), and the content of
@@ -170,12 +170,12 @@ pub struct CopyOp<'a> {
     ///
     /// [`Execution`] lists what a dry run cannot know.
     pub execution: Execution,
-    #[cfg_attr(feature = "distribute", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) setup: Setup<'a>,
     /// The directory in which a dest that is a relative path is looked up.
-    #[cfg_attr(feature = "distribute", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) dest_dir: BorrowedFd<'a>,
-    #[cfg_attr(feature = "distribute", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) tables: Option<PrivateTables>,
 }
 
@@ -306,7 +306,7 @@ impl CopyOp<'_> {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct Deletion {
     /// Deletes what the filter does not take, even if the source has it. Otherwise that stays, with the directories
@@ -333,7 +333,7 @@ pub struct Deletion {
 /// });
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct Preserve {
     /// The permission bits.
@@ -355,7 +355,7 @@ pub struct Preserve {
 
 /// Selects the mode of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum ModePolicy {
     /// A new dest gets the mode of its source, less the umask or as a default ACL of its
@@ -370,7 +370,7 @@ pub enum ModePolicy {
 
 /// Selects what a run does if an extended attribute cannot be copied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Xattrs {
     /// Extended attributes are not copied.
@@ -426,7 +426,7 @@ impl Preserve {
 /// let update = CopyOp::new().with(|copy| copy.rules.replace = Replace::Older);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct DestRules {
     /// Selects the dests that are replaced at all.
@@ -455,7 +455,7 @@ pub struct DestRules {
 
 /// Selects the existing dests that are replaced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Replace {
     /// Replace all dests.
@@ -480,7 +480,7 @@ pub enum Replace {
 
 /// Selects the names of backups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Backup {
     /// The dest's name and the suffix. An earlier backup with that name is lost.

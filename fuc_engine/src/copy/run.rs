@@ -44,15 +44,31 @@ use crate::report::{Failures, Report};
 use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Identity};
-use crate::walk::{self, Settings, Stealing, Walker};
+use crate::walk::{self, Settings, Shared, Walker};
 
 mod durable;
 mod large;
 mod pipeline;
+#[cfg(feature = "distribute")]
 mod sharing;
 mod tasks;
 mod verifying;
 mod visitor;
+
+/// A copy of a single engine.
+#[cfg(not(feature = "distribute"))]
+mod sharing {
+    use super::{EntryCopy, Processed};
+    use crate::copy::context::Failure;
+    use crate::sys::Stat;
+
+    pub(super) fn give_to_home(
+        _: &EntryCopy<'_, '_, '_, '_>,
+        _: &Stat,
+    ) -> Option<Result<Processed, Failure>> {
+        None
+    }
+}
 
 /// One run of a [`CopyOp`].
 pub(super) struct CopyRun<'a> {
@@ -71,8 +87,7 @@ pub(super) struct CopyRun<'a> {
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
-    /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, CopyDir>>,
+    shared: Option<Shared<'a, CopyDir>>,
 }
 
 /// Tasks of a copy other than listing a directory.
@@ -129,7 +144,7 @@ impl<'a> CopyRun<'a> {
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
-                failures: Failures::new(&op.setup),
+                failures: Failures::default(),
                 descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
@@ -148,12 +163,12 @@ impl<'a> CopyRun<'a> {
             parents: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            stealing: Stealing::of(&op.setup, op.execution),
+            shared: Shared::of(&op.setup, op.execution),
         }
     }
 
     fn assists(&self) -> bool {
-        self.ctx.policy.options.setup.assists()
+        self.ctx.policy.options.setup.assists
     }
 
     pub(super) fn run(&mut self, sources: impl IntoIterator<Item = PathBuf>) -> Summary {

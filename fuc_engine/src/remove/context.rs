@@ -68,7 +68,7 @@ impl<'a> RemoveContext<'a> {
             base: options.setup.dir,
             operands,
             report,
-            failures: Failures::new(&options.setup),
+            failures: Failures::default(),
             descriptors: Descriptors::new(),
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
 use super::guards;
-use super::node::{BORROWED, Consent, GONE, KEPT, Name, RemoveNode, SHRUNK, STAYS};
+use super::node::{Consent, ENTRIES_ONLY, GONE, KEPT, Name, RemoveNode, SHRUNK, STAYS};
 use super::prompt::Prompt;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -244,7 +244,7 @@ pub(super) fn remove_unlisted(
     unread: Errno,
 ) -> Result<(), Errno> {
     let state = &node.state;
-    if state.marks.has(SHRUNK | STAYS | BORROWED)
+    if state.marks.has(SHRUNK | STAYS | ENTRIES_ONLY)
         || context.asks
         || context.remover.leaves_names()
         || context.stays(Name::of(&node.place))

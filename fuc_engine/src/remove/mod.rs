@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
-use crate::report::{Report, complete_or_first_failure};
+use crate::report::complete_or_first_failure;
 use crate::sys::Symlinks;
 
 mod asking;
@@ -50,14 +50,6 @@ mod waiting;
 
 pub(crate) use count::{Content, Survey};
 pub use options::{Ask, RemoveOp};
-
-use remover::Remover;
-use run::Removal;
-
-/// The number of operands that are held at the same time. Workers wait for each other between two such portions.
-///
-/// With names of 100 bytes, a removal of a million files takes at most 5 MB of memory.
-const HELD_OPERANDS: usize = 16_384;
 
 impl RemoveOp<'_> {
     /// Removes `path`, whatever its type is, and all content if it is a directory.
@@ -122,27 +114,7 @@ impl RemoveOp<'_> {
         operands: impl IntoIterator<Item = PathBuf>,
         observer: &dyn Observer,
     ) -> Summary {
-        let mut operands = operands.into_iter();
-        // Other engines name operands by their index. Operands whose number is known are in memory already.
-        let are_held = self.setup.is_shared() || operands.size_hint().1.is_some();
-        let most = if are_held { usize::MAX } else { HELD_OPERANDS };
-        let mut next = || operands.by_ref().take(most).collect();
-        let mut held: Vec<PathBuf> = next();
-        let remover = Remover::new(self);
-        let mut report = Report::new(observer, &self.setup);
-        loop {
-            report = Removal::new(self, held, &remover, report).run();
-            // Another thread may cancel the run while the iterator waits.
-            if report.must_stop() {
-                break;
-            }
-            held = next();
-            if held.is_empty() {
-                break;
-            }
-        }
-        report.add_bytes(remover.bytes());
-        report.summary()
+        run::run_all(self, &mut operands.into_iter(), observer)
     }
 
     /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes

@@ -49,8 +49,8 @@ pub(super) const KEPT: u16 = 1;
 pub(super) const DECLINED: u16 = 2;
 /// The filter leaves alone something under the directory, so that the directory stays too.
 pub(super) const LEFT_ALONE: u16 = 4;
-/// The directory belongs to another engine.
-pub(super) const BORROWED: u16 = 8;
+/// Only entries of the directory are removed, and not the directory itself.
+pub(super) const ENTRIES_ONLY: u16 = 8;
 /// The directory itself was removed before it was finished.
 pub(super) const GONE: u16 = 16;
 /// An entry of the directory was removed, or one of a subdirectory that stays.

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 
-#[cfg(feature = "distribute")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::setup::{Execution, Setup, setup_methods};
 
 /// Selects the names that the observer is asked about before they are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub enum Ask {
     /// The observer is never asked, as with `rm -f`.
@@ -49,7 +49,7 @@ pub enum Ask {
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize), serde(default))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize), serde(default))]
 pub struct RemoveOp<'a> {
     /// Removes directories with their content. Otherwise a directory is
     /// [refused](crate::Refusal::NotRecursive), unless `empty_directories` is set.
@@ -98,9 +98,9 @@ pub struct RemoveOp<'a> {
     /// [`Execution`] lists what a dry run cannot know.
     pub execution: Execution,
     /// Only the entries of operands are removed.
-    #[cfg_attr(feature = "distribute", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) keeps_operands: bool,
-    #[cfg_attr(feature = "distribute", serde(skip))]
+    #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) setup: Setup<'a>,
 }
 

@@ -13,28 +13,36 @@ use rustix::io::Errno;
 use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
 use super::directory::{self, Entered, Entering, begin_operand};
-use super::guards;
 use super::node::{
-    BORROWED, Consent, DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode,
-    RemovePlace, SHRUNK, STAYS, State,
+    DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK,
+    STAYS, State,
 };
 use super::options::{Ask, RemoveOp};
 use super::remover::Remover;
 use super::waiting::{self, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::Stolen;
-use crate::node::{Finished, Node, Side};
+use crate::node::{Node, Side};
+use crate::observer::{Observer, Summary};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Fd, Listed, Storage, Symlinks};
+use crate::sys::{self, Listed, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reconsidered, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Reconsidered, Settings, Shared, Task, Tuning, Unvisited, Visit,
+    Visitor, Walker,
 };
+
+#[cfg(feature = "distribute")]
+mod sharing;
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
 const MOST_PASSES: u8 = 8;
+
+/// The number of operands that are held at the same time. Workers wait for each other between two such portions.
+///
+/// With names of 100 bytes, a removal of a million files takes at most 5 MB of memory.
+const HELD_OPERANDS: usize = 16_384;
 
 /// A task of a removal.
 pub(super) enum RemoveTask {
@@ -45,16 +53,43 @@ pub(super) enum RemoveTask {
 }
 
 /// One run of a [`RemoveOp`], or of a part of its operands.
-pub(super) struct Removal<'a> {
+struct Removal<'a> {
     context: RemoveContext<'a>,
     settings: Settings,
     waiting: WaitingList,
-    /// The other engines that work on the operands, if there are any.
-    stealing: Option<Stealing<'a, RemoveDir>>,
+    shared: Option<Shared<'a, RemoveDir>>,
+}
+
+/// Removes operands, a portion after the other if their number is unknown.
+pub(super) fn run_all(
+    op: &RemoveOp<'_>,
+    operands: &mut dyn Iterator<Item = PathBuf>,
+    observer: &dyn Observer,
+) -> Summary {
+    // Other engines name operands by their index. Operands whose number is known are in memory already.
+    let are_held = op.setup.exchange.is_some() || operands.size_hint().1.is_some();
+    let most = if are_held { usize::MAX } else { HELD_OPERANDS };
+    let mut next = || (&mut *operands).take(most).collect();
+    let mut held: Vec<PathBuf> = next();
+    let remover = Remover::new(op);
+    let mut report = Report::new(observer, &op.setup);
+    loop {
+        report = Removal::new(op, held, &remover, report).run();
+        // Another thread may cancel the run while the iterator waits.
+        if report.must_stop() {
+            break;
+        }
+        held = next();
+        if held.is_empty() {
+            break;
+        }
+    }
+    report.add_bytes(remover.bytes());
+    report.summary()
 }
 
 impl<'a> Removal<'a> {
-    pub(super) fn new(
+    fn new(
         op: &'a RemoveOp<'a>,
         operands: Vec<PathBuf>,
         remover: &'a Remover,
@@ -74,13 +109,14 @@ impl<'a> Removal<'a> {
                 may_be_slow: true,
                 ..Settings::new(op.threads, op.setup.filter.clone())
             },
-            waiting: WaitingList::new(op.setup.is_shared()),
-            stealing: Stealing::of(&op.setup, op.execution),
+            // A directory of another engine must be given back before the operands are done.
+            waiting: WaitingList::new(op.setup.exchange.is_some()),
+            shared: Shared::of(&op.setup, op.execution),
         }
     }
 
     /// Removes the operands. Returns the report, to which the next run of other operands adds.
-    pub(super) fn run(self) -> Report<'a> {
+    fn run(self) -> Report<'a> {
         let operands = self.independent_operands().into_iter();
         // Removals that succeed may fill the list again.
         let waiting = iter::from_fn(|| self.waiting.take_all());
@@ -433,11 +469,11 @@ impl Visitor for Removal<'_> {
         }
     }
 
-    fn note_finished(&self, node: &RemoveNode, finished: Finished) {
-        let kept = u16::from(finished.kept) * KEPT;
-        let left_alone = u16::from(finished.left_alone) * LEFT_ALONE;
-        let shrunk = u16::from(finished.changed) * SHRUNK;
-        node.state.marks.set(kept | left_alone | shrunk);
+    fn note_unvisited(&self, node: &RemoveNode, reason: Unvisited) {
+        node.state.marks.set(match reason {
+            Unvisited::NotDone => KEPT,
+            Unvisited::LeftAlone => LEFT_ALONE,
+        });
     }
 
     fn may_list(&self, node: &RemoveNode, errno: Errno) -> bool {
@@ -456,14 +492,6 @@ impl Visitor for Removal<'_> {
 
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
-        if state.marks.has(BORROWED) {
-            let finished = Finished {
-                kept: state.marks.has(INCOMPLETE),
-                left_alone: state.marks.has(LEFT_ALONE),
-                changed: state.marks.has(SHRUNK),
-            };
-            return walk::give_back(self, node, finished);
-        }
         let is_operand = node.place.parent.is_none();
         if self.context.stays(Name::of(&node.place)) || is_operand && state.marks.has(STAYS) {
             return self.finish_staying(node, worker);
@@ -547,26 +575,7 @@ impl Visitor for Removal<'_> {
         &self.context
     }
 
-    fn stealing(&self) -> Option<&Stealing<'_, RemoveDir>> {
-        self.stealing.as_ref()
-    }
-
-    fn operands(&self) -> usize {
-        self.context.operands.len()
-    }
-
-    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
-        let state = State::new(0, Consent::ToRemove, BORROWED);
-        Node::new(place, state, RemoveDir::new(), None)
-    }
-
-    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
-        let operand = stolen.operand;
-        let dir = self.context.open_operand(operand, side)?;
-        if self.context.options.one_file_system {
-            // The first call notes the filesystem.
-            guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
-        }
-        Ok(dir)
+    fn shared(&self) -> Option<&Shared<'_, RemoveDir>> {
+        self.shared.as_ref()
     }
 }

@@ -68,12 +68,11 @@ pub(super) struct WaitingList {
 }
 
 impl WaitingList {
-    /// Returns an empty list. Nothing waits in a run of several engines: a directory of another engine must be given back
-    /// before the operands are done.
-    pub(super) fn new(has_engines: bool) -> Self {
+    /// Returns an empty list. No name waits in a closed one.
+    pub(super) fn new(is_closed: bool) -> Self {
         Self {
             names: Mutex::default(),
-            is_closed: has_engines,
+            is_closed,
         }
     }
 

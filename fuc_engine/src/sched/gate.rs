@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::sync::{Apart, AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard};
+use crate::sync::{Apart, AtomicU32, Condvar, Mutex, MutexGuard};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -20,7 +20,7 @@ const LONGEST_WAIT: Duration = Duration::from_millis(50);
 /// Number of the worker on the thread that has called [`scope`](super::scope).
 pub(super) const MAIN: usize = 0;
 
-struct State<T> {
+pub(super) struct State<T> {
     /// The main thread, and those that were started or are about to be. They never end before the scope does.
     threads: usize,
     /// Workers without tasks.
@@ -39,7 +39,7 @@ struct State<T> {
     /// `true` once the scope ends or a worker has panicked. Then no worker is parked any more.
     is_over: bool,
     /// Tasks for idle workers. A batch for which no worker is idle goes to the next one that ends a task.
-    batches: VecDeque<VecDeque<T>>,
+    pub(super) batches: VecDeque<VecDeque<T>>,
     /// Tasks for the next workers that run out of tasks. The busy workers that left them may need long.
     spares: VecDeque<T>,
     /// Tasks that wait until no worker has another one.
@@ -47,7 +47,7 @@ struct State<T> {
     /// Tasks that wait until no worker has another one, and no other process either.
     when_done: VecDeque<T>,
     /// How many times tasks will come back that other processes have.
-    elsewhere: usize,
+    pub(super) elsewhere: usize,
 }
 
 impl<T> State<T> {
@@ -85,7 +85,7 @@ impl<T> State<T> {
     }
 
     /// Returns `true` if no task is left in this process but those for the end of the run, and none will come back to it.
-    fn has_ended(&self) -> bool {
+    pub(super) fn has_ended(&self) -> bool {
         let is_empty = self.batches.is_empty() && self.spares.is_empty();
         let is_idle = self.idle == self.threads && is_empty && self.when_idle.is_empty();
         is_idle && self.elsewhere == 0
@@ -111,12 +111,10 @@ pub(super) enum Recipient {
 pub(super) struct Gate<T> {
     state: Mutex<State<T>>,
     /// Wakes workers without tasks.
-    work: Condvar,
+    pub(super) work: Condvar,
     unparked: Condvar,
     /// The [`hints`] that are true, and the number of active workers above them.
     hints: Apart<AtomicU32>,
-    /// `true` if another process asks for tasks, and no worker has claimed the request.
-    request: AtomicBool,
 }
 
 /// Facts that busy workers read without the lock, and check under it.
@@ -153,17 +151,16 @@ impl<T> Gate<T> {
             work: Condvar::new(),
             unparked: Condvar::new(),
             hints: Apart(AtomicU32::new(0)),
-            request: AtomicBool::new(false),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Updates the hints after a change of `state`. Wakes a parked worker if one should go on. It calls this function in
     /// its turn, and so wakes the next one.
-    fn rebalance(&self, state: &State<T>) {
+    pub(super) fn rebalance(&self, state: &State<T>) {
         let active = state.active();
         let hints = [
             (state.wanted() > 0, hints::STARVING),
@@ -184,7 +181,7 @@ impl<T> Gate<T> {
     ///
     /// Waking takes ten times as long as the change of the queues, so no other worker waits for it. With 64 workers in a
     /// directory of 100,000 others, waking under the lock takes 3.3 times as long (`tests::simulation`).
-    fn wake_one(&self, state: MutexGuard<'_, State<T>>) {
+    pub(super) fn wake_one(&self, state: MutexGuard<'_, State<T>>) {
         drop(state);
         self.work.notify_one();
     }
@@ -324,7 +321,7 @@ impl<T> Gate<T> {
     pub(super) fn await_tasks(
         &self,
         worker: usize,
-        thieves: Option<&dyn Thieves<T>>,
+        thief: Option<&dyn Thief>,
     ) -> Option<VecDeque<T>> {
         let mut state = self.lock();
         // The others may be in slow operations, and then nothing else would be done.
@@ -340,23 +337,23 @@ impl<T> Gate<T> {
             // The main thread waits among the others.
             self.work.notify_all();
         }
-        self.wait(state, worker, thieves)
+        self.wait(state, worker, thief)
     }
 
     /// Does the same for a new thread, which is counted as idle already.
     pub(super) fn await_first_tasks(
         &self,
         worker: usize,
-        thieves: Option<&dyn Thieves<T>>,
+        thief: Option<&dyn Thief>,
     ) -> Option<VecDeque<T>> {
-        self.wait(self.lock(), worker, thieves)
+        self.wait(self.lock(), worker, thief)
     }
 
     fn wait<'g>(
         &'g self,
         mut state: MutexGuard<'g, State<T>>,
         worker: usize,
-        thieves: Option<&dyn Thieves<T>>,
+        thief: Option<&dyn Thief>,
     ) -> Option<VecDeque<T>> {
         let mut patience = SHORTEST_WAIT;
         loop {
@@ -374,7 +371,7 @@ impl<T> Gate<T> {
                 return tasks;
             }
             self.rebalance(&state);
-            let Some(thieves) = thieves else {
+            let Some(thief) = thief else {
                 state = self
                     .work
                     .wait(state)
@@ -389,7 +386,7 @@ impl<T> Gate<T> {
                 // Otherwise, the governor wants no more workers than are active.
                 if state.wanted() > 0 {
                     drop(state);
-                    thieves.steal();
+                    thief.steal();
                     state = self.lock();
                 }
             }
@@ -430,73 +427,12 @@ impl<T> Gate<T> {
         self.rebalance(&state);
         batch
     }
-
-    /// Returns `true` if another process asks for tasks.
-    pub(super) fn has_request(&self) -> bool {
-        self.request.load(Relaxed)
-    }
-
-    /// Claims the request. Returns `false` if another worker has claimed it.
-    pub(super) fn claim_request(&self) -> bool {
-        self.request.swap(false, Relaxed)
-    }
-
-    /// Counts how many times tasks will come back from another process. The caller is active, or no worker is yet.
-    pub(super) fn expect_returns(&self, times: usize) {
-        self.lock().elsewhere += times;
-    }
 }
 
-/// An answer to the question whether another process may have a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
-    Never,
-    /// Unless it is the only task that the worker has queued.
-    UnlessLast,
-    Always,
-}
-
-/// Exchanges tasks with other processes, each of which steals from others when its workers have none.
-pub(crate) trait Thieves<T>: Sync {
-    /// Returns whether another process could run the task.
-    fn can_take(&self, task: &T) -> Take;
-
-    /// Gives tasks to another process, which has asked for some. Before that, calls `expect` with the number of times that
-    /// [`Inlet::put`] will return some of them.
-    fn give(&self, tasks: Vec<T>, expect: &dyn Fn(usize));
-
-    /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once: the tasks
-    /// come through an [`Inlet`].
+/// Gets tasks from other processes that work on the same job.
+pub(crate) trait Thief: Sync {
+    /// Asks another process for tasks, because a worker of this one has waited for some. Returns at once.
     fn steal(&self);
-}
-
-/// The way by which tasks from other processes come to the workers.
-pub(crate) struct Inlet<'e, T>(pub(super) &'e Gate<T>);
-
-impl<T> Inlet<'_, T> {
-    /// Asks the workers for tasks that another process wants. The first one that has some to give claims the request.
-    pub(crate) fn request(&self) {
-        self.0.request.store(true, Relaxed);
-    }
-
-    /// Hands tasks of another process to the workers. `expected` is the number of announced returns that this call fulfils:
-    /// 0 for tasks that were not [given](Thieves::give) by this process.
-    pub(crate) fn put(&self, tasks: VecDeque<T>, expected: usize) {
-        let mut state = self.0.lock();
-        state.elsewhere -= expected;
-        state.batches.push_back(tasks);
-        self.0.rebalance(&state);
-        self.0.wake_one(state);
-    }
-
-    /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
-    pub(crate) fn allow_end(&self) {
-        let mut state = self.0.lock();
-        state.elsewhere -= 1;
-        if state.has_ended() {
-            self.0.work.notify_all();
-        }
-    }
 }
 
 #[cfg(all(test, fuc_loom))]

@@ -45,19 +45,22 @@
 //! asks whether another worker is in one of them. If so, the worker puts the task off: it queues the task again, a few
 //! tasks further down, and runs the next one. After as many tasks in occupied zones, it runs one of them in any case.
 //!
-//! **Other processes.** A job may be shared with other processes, by [`Thieves`] and an [`Inlet`]. A thread that
-//! talks to them asks the workers for tasks through the inlet. The first worker with some to spare gives them away. The
-//! gate counts them as *elsewhere*, and a run does not end before they have come back. Each comes back as a batch with one
-//! task, which climbs.
+//! **Other processes.** A job may be shared with other processes. `others` has what only such jobs need. A [`Thief`] asks
+//! other processes for tasks, and [`Job::give`] gives them some. The gate counts these as *elsewhere*, and a run does not
+//! end before they have come back.
 
 mod gate;
 mod governor;
 mod meter;
+#[cfg(feature = "distribute")]
+mod others;
 mod stack;
 mod worker;
 mod zones;
 
-pub(crate) use gate::{Inlet, Take, Thieves};
+pub(crate) use gate::Thief;
 pub(crate) use governor::Limits;
+#[cfg(feature = "distribute")]
+pub(crate) use others::{Inlet, Take};
 pub(crate) use worker::{Job, When, Worker, scope};
 pub(crate) use zones::Zones;

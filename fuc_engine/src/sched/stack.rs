@@ -1,15 +1,12 @@
 //! The tasks of one worker, which runs the newest first. Others get its oldest, or every other one of its newest.
 
 use std::collections::VecDeque;
-use std::ops::Range;
-
-use super::gate::Take;
 
 pub(super) struct Stack<T> {
     /// The oldest task is the first.
-    tasks: VecDeque<T>,
+    pub(super) tasks: VecDeque<T>,
     /// Number of tasks that were there when the running task began. They are the oldest.
-    inherited: usize,
+    pub(super) inherited: usize,
 }
 
 /// Tasks that a worker may give away.
@@ -133,31 +130,5 @@ impl<T> Stack<T> {
             }
         }
         given
-    }
-
-    /// Returns the positions of the tasks for another process: up to half of those that it can take, at most `most`.
-    /// They begin with the oldest that it can take.
-    pub(super) fn stealable(&self, most: usize, can_take: impl Fn(&T) -> Take) -> Range<usize> {
-        let takes = self.tasks.iter().map(can_take);
-        let mut takes = takes
-            .enumerate()
-            .skip_while(|(_, take)| *take == Take::Never);
-        let Some((first, take)) = takes.next() else {
-            return 0..0;
-        };
-        let half = (self.tasks.len() - first).div_ceil(2).min(most);
-        let most = match take {
-            Take::Always => half,
-            _ => half.min(self.tasks.len() - 1),
-        };
-        let others = takes.take(most.saturating_sub(1));
-        let others = others.take_while(|(_, take)| *take != Take::Never);
-        first..first + most.min(1 + others.count())
-    }
-
-    pub(super) fn take_range(&mut self, range: Range<usize>) -> Vec<T> {
-        let inherited = range.end.min(self.inherited);
-        self.inherited -= inherited.saturating_sub(range.start);
-        self.tasks.drain(range).collect()
     }
 }

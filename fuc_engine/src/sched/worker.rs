@@ -5,7 +5,7 @@
 //!              ^   |                     |
 //!              |   | empty               +-- 1. takes a delivery              (only after a task)
 //!              |   v                     +-- 2. records the lap, and steps the governor if it is due
-//!              +-- waits in the gate     +-- 3. gives tasks to another process that has sent a request
+//!              +-- waits in the gate     +-- 3. lets the job give tasks to another process
 //!              |   for tasks             +-- 4. leaves the oldest task as a spare
 //!              |                         +-- 5. hands a batch to a worker without tasks, or to a new one
 //!              |                         +-- 6. parks
@@ -23,15 +23,13 @@
 //! | fast parts | leaves no more spares after so many | each part would take the lock of the gate | [`FAST_PARTS`] |
 //! | put-off | runs another task first if the zone is occupied | both workers would wait for each other | [`MOST_PUT_OFF`] |
 //! | delivery | takes tasks that came unasked before its own | more would come than the job has | [`take_batch`](Worker::take_batch) |
-//! | request | gives its oldest half to the process that asks | the other machine would be idle | [`MOST_GIVEN`] |
 
 use std::collections::VecDeque;
-use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::{self, Scope};
 use std::time::Duration;
 
-use super::gate::{Gate, Inlet, MAIN, Recipient, Thieves};
+use super::gate::{Gate, MAIN, Recipient, Thief};
 use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, LapPart, Meter};
 use super::stack::Stack;
@@ -66,9 +64,6 @@ const SMALL_RUN: u64 = 32;
 /// Copying 50,000 files of 4 KB within an XFS of four groups, two cores, when a second worker was tried first: 4 takes 1.52
 /// of the time, 64 1.00 (medians of 9 rounds). Cell: xfs-copy-data.
 const MOST_PUT_OFF: usize = 16;
-
-/// The most tasks that another process gets at once.
-const MOST_GIVEN: usize = 256;
 
 /// A kind of work that is divided into tasks.
 pub(crate) trait Job: Sync {
@@ -110,9 +105,16 @@ pub(crate) trait Job: Sync {
     /// than one is allowed, and before slow work.
     fn second_worker(&self) -> SecondWorker;
 
-    /// Returns the way to other processes that work on the same job, if there are any.
-    fn thieves(&self) -> Option<&dyn Thieves<Self::Task>> {
+    /// Returns the way to tasks of other processes that work on the same job, if there are any.
+    fn thief(&self) -> Option<&dyn Thief> {
         None
+    }
+
+    /// Called when a worker has tasks that it could give away. Gives some to another process that has asked for them.
+    fn give(_worker: &mut Worker<'_, '_, Self>)
+    where
+        Self: Sized,
+    {
     }
 }
 
@@ -140,8 +142,8 @@ pub(crate) enum When {
 }
 
 /// The state that all workers of a scope share.
-struct Shared<T> {
-    gate: Gate<T>,
+pub(super) struct Shared<T> {
+    pub(super) gate: Gate<T>,
     meter: Meter,
     occupancy: Occupancy,
     /// The governor, and what the process had used when the window of the meter began. `None` until there is a backlog.
@@ -160,7 +162,7 @@ impl<T> Drop for EndScope<'_, T> {
 /// One thread's share of a job.
 pub(crate) struct Worker<'s, 'e, J: Job> {
     number: usize,
-    stack: Stack<J::Task>,
+    pub(super) stack: Stack<J::Task>,
     /// Number of parts of tasks since the last one that took at least [`SLOW_OPERATION`], or since the beginning.
     fast_parts: u32,
     /// Number of tasks that were put off since this worker was in zones.
@@ -174,34 +176,21 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     pub(crate) scratch: J::Scratch,
     lap: Lap,
     pub(crate) job: &'e J,
-    shared: &'e Shared<J::Task>,
-    scope: &'s Scope<'s, 'e>,
+    pub(super) shared: &'e Shared<J::Task>,
+    pub(super) scope: &'s Scope<'s, 'e>,
 }
 
 /// Calls `main` with a worker that runs on the calling thread. Other workers are started if they
 /// make the job faster. Returns when all threads have ended.
-///
-/// If there is an `attend`, it is called on a thread of its own with an open inlet for tasks of other processes. It must
-/// [let the run end](Inlet::allow_end) the inlet once, and return after `main` does or panics.
-pub(crate) fn scope<J: Job, R>(
-    job: &J,
-    attend: Option<impl FnOnce(&Inlet<'_, J::Task>) + Send>,
-    main: impl FnOnce(&mut Worker<'_, '_, J>) -> R,
-) -> R {
+pub(crate) fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
     let shared = Shared {
         gate: Gate::new(),
         meter: Meter::new(FIRST),
         occupancy: Occupancy::new(),
         governor: Mutex::new(None),
     };
-    let inlet = Inlet(&shared.gate);
     thread::scope(|scope| {
         let _end = EndScope(&shared.gate);
-        if let Some(attend) = attend {
-            shared.gate.expect_returns(1);
-            let inlet = &inlet;
-            scope.spawn(move || attend(inlet));
-        }
         main(&mut Worker::new(MAIN, job, &shared, scope))
     })
 }
@@ -305,22 +294,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.shared.gate.active_workers()
     }
 
-    /// Counts tasks that another process is about to get, although it has not asked for them. They come back through
-    /// [`Inlet::put`].
-    pub(crate) fn expect_returns(&self, tasks: usize) {
-        self.shared.gate.expect_returns(tasks);
-    }
-
     /// Runs all queued tasks, and the tasks that these queue, until no worker has any left, and no other process has one.
     /// Runs none if a worker has panicked.
     pub(crate) fn run_all(&mut self) {
         while !self.shared.gate.is_over() {
             self.run_stack();
-            match self
-                .shared
-                .gate
-                .await_tasks(self.number, self.job.thieves())
-            {
+            match self.shared.gate.await_tasks(self.number, self.job.thief()) {
                 Some(tasks) => self.stack.extend(tasks),
                 None => return,
             }
@@ -329,18 +308,13 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Runs what other workers give away, until the scope ends.
     fn serve(mut self) {
-        let _end = EndScope(&self.shared.gate);
-        let mut tasks = self
-            .shared
-            .gate
-            .await_first_tasks(self.number, self.job.thieves());
+        let (gate, number, thief) = (&self.shared.gate, self.number, self.job.thief());
+        let _end = EndScope(gate);
+        let mut tasks = gate.await_first_tasks(number, thief);
         while let Some(next) = tasks {
             self.stack.extend(next);
             self.run_stack();
-            tasks = self
-                .shared
-                .gate
-                .await_tasks(self.number, self.job.thieves());
+            tasks = gate.await_tasks(number, thief);
         }
     }
 
@@ -486,9 +460,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline(always)]
     fn adapt(&mut self, keep: usize) {
         if self.stack.len() > keep {
-            if self.shared.gate.has_request() {
-                self.give_to_thief();
-            }
+            J::give(self);
             let gate = &self.shared.gate;
             if self.fast_parts < FAST_PARTS && gate.has_company() && !gate.is_starving() {
                 self.leave_spare();
@@ -556,36 +528,6 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn can_give_oldest(&self) -> bool {
         let oldest = self.stack.oldest();
         oldest.is_some_and(|task| self.job.can_migrate(task))
-    }
-
-    /// Returns `true` if another process asks for tasks, and none that is queued here can be given to it. The next
-    /// checkpoint drops the request then, and the other process asks again.
-    pub(crate) fn is_asked(&self) -> bool {
-        let has_none = |thieves| self.stealable(thieves).is_empty();
-        self.shared.gate.has_request() && self.job.thieves().is_some_and(has_none)
-    }
-
-    fn stealable(&self, thieves: &dyn Thieves<J::Task>) -> Range<usize> {
-        self.stack
-            .stealable(MOST_GIVEN, |task| thieves.can_take(task))
-    }
-
-    /// Gives tasks to another process.
-    #[cold]
-    #[inline(never)]
-    fn give_to_thief(&mut self) {
-        let Some(thieves) = self.job.thieves() else {
-            return;
-        };
-        // If there is nothing to give, the other process asks again later. So each request looks at the tasks once.
-        if !self.shared.gate.claim_request() {
-            return;
-        }
-        let stealable = self.stealable(thieves);
-        if !stealable.is_empty() {
-            let tasks = self.stack.take_range(stealable);
-            thieves.give(tasks, &|times| self.shared.gate.expect_returns(times));
-        }
     }
 
     /// Starts the thread of a recipient that has none.

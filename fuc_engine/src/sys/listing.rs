@@ -52,6 +52,7 @@ impl Listing {
     }
 
     /// Adds an entry. Its name must not be longer than 65,000 bytes.
+    #[cfg(feature = "distribute")]
     pub(crate) fn push(&mut self, entry: Listed<'_>) {
         let name = entry.name.to_bytes_with_nul();
         let start = self.bytes.len();
@@ -65,11 +66,6 @@ impl Listing {
 
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
-    }
-
-    /// Returns how many bytes the entries take.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.len()
     }
 
     /// Removes the entries for which `decide` returns `None`. The others get the kind and the mark that it returns.
@@ -112,7 +108,7 @@ pub(crate) struct Listed<'a> {
     pub(crate) name: &'a CStr,
     /// The type in the record, perhaps with [`SKIPPED`]. One byte for both: with two fields, the removal of a file
     /// takes 12 more instructions. The guard's case `rmz-files` counts them.
-    record_type: u8,
+    pub(crate) record_type: u8,
 }
 
 impl<'a> Listed<'a> {
@@ -120,16 +116,6 @@ impl<'a> Listed<'a> {
         // The types of directory entries are the types of st_mode, shifted.
         let record_type = (kind.as_raw_mode() >> 12) as u8;
         Self { name, record_type }
-    }
-
-    /// Returns an entry whose type is [`record_type`](Self::record_type) of another one.
-    pub(crate) fn of_record(name: &'a CStr, record_type: u8) -> Self {
-        Self { name, record_type }
-    }
-
-    /// Returns the type, and the mark of a skipped directory, in one byte.
-    pub(crate) fn record_type(self) -> u8 {
-        self.record_type
     }
 
     /// Marks a directory that the filter skips: only its entries are processed.

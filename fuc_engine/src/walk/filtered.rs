@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Visit, Visitor, Walker, queue};
+use super::{NodeOf, Unvisited, Visit, Visitor, Walker, queue};
 use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
 use crate::hashing::HashMap;
-use crate::node::{Dir, Finished, Node, Place, Side};
+use crate::node::{Dir, Node, Place, Side};
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Listed, Listing, Symlinks};
 
@@ -168,7 +168,7 @@ fn decide<'e, V: Visitor>(
         open: &|| open(visitor.settings().symlinks).or_else(|_| open(Symlinks::NoFollow)),
     });
     if verdict != Verdict::Take {
-        visitor.note_finished(node, Finished::LEFT_ALONE);
+        visitor.note_unvisited(node, Unvisited::LeftAlone);
     }
     match verdict {
         Verdict::Take => Some(entry),

@@ -32,9 +32,10 @@ use super::tuning::{
     zones,
 };
 use super::{
-    NodeOf, OpenDirs, Task, Visit, Visitor, Walker, filtered, leave, leave_unlisted, path,
+    NodeOf, OpenDirs, Task, Unvisited, Visit, Visitor, Walker, filtered, is_asked, leave,
+    leave_unlisted, path,
 };
-use crate::node::{Dir, Finished, Side};
+use crate::node::{Dir, Side};
 use crate::sched::{When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
@@ -115,7 +116,7 @@ fn list_into<V: Visitor>(
         let is_wide = buffer.is_nearly_full();
         filtered::retain_taken(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
-            visitor.note_finished(node, Finished::NOT_DONE);
+            visitor.note_unvisited(node, Unvisited::NotDone);
             break;
         }
         // The filter may have left nothing.
@@ -261,7 +262,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(entries, node, dirs, worker);
-    } else if offers_half(worker) || worker.is_asked() && is_worth_splitting(&entries) {
+    } else if offers_half(worker) || is_asked(worker) && is_worth_splitting(&entries) {
         entries = split_off_half(entries, node, worker);
     }
     let (mut queued, mut is_interrupted) = (0, false);
@@ -296,7 +297,7 @@ fn process<V: Visitor>(
 /// The order of its steps matters:
 ///
 /// 1. What was done is counted and shown before the throttle waits, and the throttle may wait until the run is cancelled.
-/// 2. The request of another engine is read before the checkpoint, which meets it if there are queued tasks.
+/// 2. A request for entries is read before the checkpoint, which meets it if there are queued tasks.
 /// 3. The checkpoint hands out queued tasks, and may begin the governor. So zones are known only after it, and entries are
 ///    shared only if there was nothing else to hand out.
 /// 4. The pace belongs to the interval before, so it is noted before the next interval begins.
@@ -309,13 +310,13 @@ fn checkpoint<'a, V: Visitor>(
     visitor.report().publish(&mut worker.scratch.tally);
     visitor.report().offer_directory(|| path(visitor, node));
     visitor.report().throttle(1, 0);
-    let is_asked = worker.is_asked();
+    let is_asked = is_asked(worker);
     let time = worker.checkpoint();
     if !worker.is_in_zones() {
         worker.enter_zones(zones(visitor, node));
     }
     if visitor.report().must_stop() {
-        visitor.note_finished(node, Finished::NOT_DONE);
+        visitor.note_unvisited(node, Unvisited::NotDone);
         return None;
     }
     let per_entry = worker.scratch.note_pace(time);
@@ -391,13 +392,13 @@ fn offers_half<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
         && worker.has_company()
 }
 
-/// Returns `true` if there are so many entries that half of them are worth a message to another engine, even if they are
-/// fast.
+/// Returns `true` if there are so many entries that half of them are worth a message to another process, even if they
+/// are fast.
 fn is_worth_splitting(entries: &Entries<'_>) -> bool {
     entries.clone().nth(CHECKPOINT_ENTRIES).is_some()
 }
 
-/// Hands `task` to an idle worker, or to another engine that has asked for work. If none is idle, and this one expects
+/// Hands `task` to an idle worker, or to another process that has asked for work. If none is idle, and this one expects
 /// slow operations, leaves a task for the next worker that runs out of tasks. Otherwise queues it.
 pub(crate) fn offer<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
     worker.push(task, When::Next);

@@ -19,8 +19,7 @@
 //! If the user must be asked in the order of the listing, it pauses at each subdirectory. Its rest then waits below the
 //! subdirectory, as a `Batch` and perhaps a `Resume`.
 //!
-//! If other engines work on the same operands, a `Stolen` task opens directories of another engine, and a `Returned`
-//! task climbs from those that another engine has finished; see [`exchange`] and [`borrowing`].
+//! If other engines work on the same operands, a `Received` task has come from another engine; see [`sharing`].
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
@@ -29,10 +28,8 @@
 //! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
 //! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
-//! | `exchange` | giving names of a directory to other engines |
-//! | `borrowing` | working on directories and entries of other engines |
+//! | `sharing` | giving entries to other engines, and working on theirs; without the feature, what a walk does instead |
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
@@ -42,31 +39,80 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::descriptors::{Descriptors, Roots};
-use crate::distribute::{Exchange, Given, Role, Stolen};
-use crate::node::{self, Dir, Finished, Node, Place, Side};
+use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{self, Inlet, Job, Limits, Thieves, When, Worker};
+use crate::sched::{self, Job, Limits, Thief, When, Worker};
 use crate::sys::{
-    self, Fd, InheritedTable, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd,
-    TableUse,
+    self, InheritedTable, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd, TableUse,
 };
 
-use exchange::Names;
+use sharing::{Entrusted, Received, is_asked};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
-pub(crate) use borrowing::give_back;
-pub(crate) use exchange::{Stealing, entrust, levels};
 pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
+pub(crate) use sharing::{Shared, Sharer};
+#[cfg(feature = "distribute")]
+pub(crate) use sharing::{entrust, levels};
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
-mod borrowing;
-mod exchange;
 mod filtered;
 mod list;
+#[cfg(feature = "distribute")]
+mod sharing;
 mod tuning;
 
+/// A walk of a single engine.
+#[cfg(not(feature = "distribute"))]
+mod sharing {
+    use std::convert::Infallible;
+    use std::marker::PhantomData;
+
+    use super::{NodeOf, Thief, Visitor, Walker};
+    use crate::setup::{Execution, Setup};
+
+    pub(crate) trait Sharer<D> {}
+
+    impl<V, D> Sharer<D> for V {}
+
+    pub(crate) struct Shared<'a, D>(PhantomData<(&'a (), D)>);
+
+    impl<'a, D> Shared<'a, D> {
+        pub(crate) fn of(_: &Setup<'a>, _: Execution) -> Option<Self> {
+            None
+        }
+    }
+
+    pub(crate) struct Received<V>(Infallible, PhantomData<fn() -> V>);
+
+    pub(super) type Entrusted<V> = PhantomData<fn() -> V>;
+
+    pub(super) fn join<V: Visitor>(worker: &Walker<'_, '_, V>) -> Option<()> {
+        worker.job.shared().is_none().then_some(())
+    }
+
+    pub(super) fn process<V: Visitor>(received: Received<V>, _: &Walker<'_, '_, V>) {
+        match received.0 {}
+    }
+
+    pub(super) fn send_entrusted<V: Visitor>(_: &Walker<'_, '_, V>) {}
+
+    pub(super) fn is_asked<V: Visitor>(_: &Walker<'_, '_, V>) -> bool {
+        false
+    }
+
+    pub(super) fn thief<V: Visitor>(_: &V) -> Option<&dyn Thief> {
+        None
+    }
+
+    pub(super) fn give<V: Visitor>(_: &Walker<'_, '_, V>) {}
+
+    pub(super) fn give_back<V: Visitor>(_: &V, _: &NodeOf<V>) -> bool {
+        false
+    }
+}
+
 /// A removal or a copy, as the walk sees it.
-pub(crate) trait Visitor: Sync + Sized {
+pub(crate) trait Visitor: Sync + Sized + Sharer<<Self as Visitor>::Dir> {
     type Dir: Dir;
     /// Tasks other than those that list a directory.
     type Task: Send;
@@ -112,8 +158,8 @@ pub(crate) trait Visitor: Sync + Sized {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit;
 
-    /// Notes that entries of `node` are not visited, or what another engine has done below it.
-    fn note_finished(&self, _node: &NodeOf<Self>, _finished: Finished) {}
+    /// Notes that entries of `node` are not visited.
+    fn note_unvisited(&self, _node: &NodeOf<Self>, _reason: Unvisited) {}
 
     /// Removes the reason why `node` cannot be listed, which failed with `errno`. Returns `true` if another attempt may
     /// succeed. Some servers check when a directory is listed what others check when it is opened.
@@ -138,35 +184,8 @@ pub(crate) trait Visitor: Sync + Sized {
     /// Returns the means to reopen an evicted directory.
     fn roots(&self) -> &dyn Roots;
 
-    /// Returns the work that is shared with other engines, if there are any. Without them, nothing below is called.
-    fn stealing(&self) -> Option<&Stealing<'_, Self::Dir>>;
-
-    /// Returns how many operands have entries that other engines may give.
-    fn operands(&self) -> usize;
-
-    /// Makes a node of a directory that belongs to another engine, for which that engine has returned
-    /// [`inheritance`](Dir::inheritance). [`finish`](Visitor::finish) must [give it back](give_back).
-    fn borrow(&self, place: Place<Self::Dir>, inheritance: u8) -> NodeOf<Self>;
-
-    /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
-    /// begun, or the directory that it is in.
-    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno>;
-
-    /// Opens a directory in `dir` in the same way as when another engine entered it.
-    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
-        self.roots().open_below(dir, name, side)
-    }
-
-    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
-    fn needs_identity(&self, _above: &NodeOf<Self>) -> bool {
-        false
-    }
-
-    /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
-    fn reached(&self, _top: &NodeOf<Self>) {}
-
-    /// Reports entries of `node` that were not processed, because their home could not reach the directory.
-    fn home_not_reached(&self, _node: &NodeOf<Self>, _names: &Listing) {}
+    /// Returns the work that is shared with other engines, if there are any.
+    fn shared(&self) -> Option<&Shared<'_, Self::Dir>>;
 }
 
 /// The directories in flight of a visitor `V`.
@@ -186,6 +205,15 @@ pub(crate) enum Visit {
     /// The entry takes long, and a task for it was queued. It runs before the rest of the listing, which
     /// other workers can have in the meantime.
     QueuedSlow,
+}
+
+/// The reason why entries are not visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unvisited {
+    /// The run was cancelled.
+    NotDone,
+    /// The filter leaves them alone.
+    LeftAlone,
 }
 
 /// The open directories of one node: those that a removal or a copy needs.
@@ -233,15 +261,16 @@ pub(crate) enum Task<V: Visitor> {
     Resume { node: NodeOf<V>, position: SharedFd },
     /// Process a part of a listing.
     Batch { node: NodeOf<V>, listing: Listing },
-    /// Process names of another engine.
-    Stolen(Box<Stolen>),
-    /// Go on with entries that come back from another engine.
-    Returned {
-        names: Box<Names<V::Dir>>,
-        given: Given,
-    },
+    /// Do what another engine has asked for.
+    Received(Received<V>),
     /// Run a task of the visitor.
     Own(V::Task),
+}
+
+impl<V: Visitor> From<Received<V>> for Task<V> {
+    fn from(received: Received<V>) -> Self {
+        Self::Received(received)
+    }
 }
 
 /// The purpose of entering a directory.
@@ -273,7 +302,7 @@ pub(crate) struct Scratch<V: Visitor> {
     /// the guard's case `rmz-directories`).
     pub(crate) finished: Option<NodeOf<V>>,
     /// Entries that the running task has found for other engines.
-    entrusted: Vec<Names<V::Dir>>,
+    entrusted: Entrusted<V>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow, or since the beginning.
@@ -337,17 +366,13 @@ impl<V: Visitor> Scratch<V> {
 }
 
 /// Runs tasks of the visitor, one after the other, with everything that they queue. If other engines share the work,
-/// takes part in the work of all. An engine that assists does not begin the tasks, because the leader does.
+/// takes part in the work of all.
 pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Task>) {
     let _end_run = EndRun;
-    let stealing = visitor.stealing();
-    let attend = stealing
-        .map(|stealing| move |inlet: &Inlet<'_, Task<V>>| exchange::attend::<V>(stealing, inlet));
-    sched::scope(visitor, attend, |worker| {
-        let _end = stealing.map(|stealing| End(stealing.exchange));
-        if stealing.is_some_and(|stealing| stealing.role == Role::Assistant) {
-            return worker.run_all();
-        }
+    sched::scope(visitor, |worker| {
+        let Some(_end) = sharing::join(worker) else {
+            return;
+        };
         for task in tasks {
             worker.push(Task::Own(task), When::Next);
             worker.run_all();
@@ -361,15 +386,6 @@ struct EndRun;
 impl Drop for EndRun {
     fn drop(&mut self) {
         sys::end_run();
-    }
-}
-
-/// Guard that reports the end of the run to the exchange, even if an observer has panicked.
-struct End<'e>(&'e dyn Exchange);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.end();
     }
 }
 
@@ -426,6 +442,9 @@ fn path<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> PathBuf {
 pub(crate) fn leave<V: Visitor>(parent: Option<NodeOf<V>>, worker: &mut Walker<'_, '_, V>) {
     if let Some(parent) = parent {
         let finished = node::climb(parent, |node| {
+            if sharing::give_back(worker.job, node) {
+                return ControlFlow::Break(());
+            }
             let finished = worker.job.finish(node, worker);
             filtered::forget(worker.job, node);
             finished
@@ -454,19 +473,12 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
             Some(node)
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
-        Task::Stolen(stolen) => {
-            let given = Given::Finished(Finished::NOT_DONE);
-            exchange::stealing(visitor)
-                .exchange
-                .give_back(stolen.ticket, given);
-            None
-        }
-        Task::Returned { names, given } => return exchange::take_back(*names, given, worker),
+        Task::Received(received) => return sharing::process(received, worker),
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
     };
     if let Some(node) = &node {
-        visitor.note_finished(node, Finished::NOT_DONE);
+        visitor.note_unvisited(node, Unvisited::NotDone);
     }
     leave(node, worker);
 }
@@ -480,7 +492,7 @@ impl<V: Visitor> Job for V {
             own: V::Scratch::default(),
             tally: Tally::default(),
             finished: None,
-            entrusted: Vec::new(),
+            entrusted: Entrusted::<V>::default(),
             spare: None,
             quick: 0,
             slowest: Duration::ZERO,
@@ -506,14 +518,11 @@ impl<V: Visitor> Job for V {
                 self.descriptors().take_back(1);
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
-            Task::Stolen(stolen) => borrowing::begin(stolen, worker),
-            Task::Returned { names, given } => exchange::take_back(*names, given, worker),
+            Task::Received(received) => sharing::process(received, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         worker.leave_zones();
-        if !worker.scratch.entrusted.is_empty() {
-            exchange::send_rest(worker);
-        }
+        sharing::send_entrusted(worker);
         self.report().publish(&mut worker.scratch.tally);
     }
 
@@ -540,11 +549,7 @@ impl<V: Visitor> Job for V {
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
             Task::List { node } => node.dir.slot(Side::Source).is_open(),
-            Task::Resume { .. }
-            | Task::Batch { .. }
-            | Task::Stolen(_)
-            | Task::Returned { .. }
-            | Task::Own(_) => true,
+            Task::Resume { .. } | Task::Batch { .. } | Task::Received(_) | Task::Own(_) => true,
         }
     }
 
@@ -565,8 +570,11 @@ impl<V: Visitor> Job for V {
         tuning::tuning(self).second_worker
     }
 
-    fn thieves(&self) -> Option<&dyn Thieves<Task<V>>> {
-        let stealing = self.stealing()?;
-        stealing.gives().then_some(stealing)
+    fn thief(&self) -> Option<&dyn Thief> {
+        sharing::thief(self)
+    }
+
+    fn give(worker: &mut Worker<'_, '_, Self>) {
+        sharing::give(worker);
     }
 }

@@ -238,10 +238,7 @@ fn is_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
     !kernel_copies
         && options.sparse != Sparse::Always
         && entry.ctx.changes.are_visible()
-        && options
-            .setup
-            .sharing
-            .is_some_and(|sharing| sharing.exchange.divides(source.stat.st_size as u64))
+        && options.setup.divides(source.stat.st_size as u64)
 }
 
 /// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.

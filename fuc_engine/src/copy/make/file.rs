@@ -32,11 +32,9 @@ use crate::copy::durability::Durability;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyNode, FileId};
 use crate::copy::options::Reflink;
-use crate::distribute::LargeCopy;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
 use crate::sys::{self, Blocking, Identity, Inode, Stat, Storage, WriteBack};
-use crate::walk;
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
 #[inline(always)]
@@ -481,6 +479,12 @@ impl<'f> Filling<'f> {
 }
 
 impl Divide for Filling<'_> {
+    #[cfg(not(feature = "distribute"))]
+    fn divide(&self, _: Range<u64>, _: &mut dyn FnMut() -> bool) -> bool {
+        false
+    }
+
+    #[cfg(feature = "distribute")]
     fn divide(&self, range: Range<u64>, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let Self {
             entry,
@@ -488,21 +492,21 @@ impl Divide for Filling<'_> {
             dest,
             ..
         } = self;
-        let sharing = entry.ctx.policy.options.setup.sharing;
-        let (Some(sharing), Some(hidden), Ok(seen)) =
-            (sharing, dest.hidden_name(), sys::stat_open(&dest.fd))
+        let exchange = entry.ctx.policy.options.setup.exchange;
+        let (Some(exchange), Some(hidden), Ok(seen)) =
+            (exchange, dest.hidden_name(), sys::stat_open(&dest.fd))
         else {
             return false;
         };
-        let file = LargeCopy {
+        let file = crate::distribute::LargeCopy {
             source: entry.path(Side::Source),
             dest: entry.path_beside(hidden),
-            names_below: entry.node.map_or(0, |node| 1 + walk::levels(node)),
+            names_below: entry.node.map_or(0, |node| 1 + crate::walk::levels(node)),
             inodes: [source.stat.st_ino, seen.st_ino],
             bytes: source.stat.st_size as u64,
             modified: source.stat.st_mtime,
         };
-        sharing.exchange.divide(&file, range, goes_on)
+        exchange.divide(&file, range, goes_on)
     }
 }
 

@@ -1,21 +1,24 @@
 //! Shares a copy with other engines: reaches their directories, and gives entries to their homes.
 
 use std::ffi::CStr;
-use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
 use super::{CopyRun, EntryCopy, Processed};
+use crate::copy::collisions;
 use crate::copy::context::Failure;
-use crate::copy::decide::mode::Origin;
-use crate::copy::facts::CopyNode;
+use crate::copy::decide::mode::{DestAcl, Origin};
+use crate::copy::entry::Entry;
+use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Mark, Symlinks};
 use crate::copy::make::directory;
 use crate::copy::operand::{DestParent, open_parent};
+use crate::descriptors::Roots;
+use crate::distribute::Finished;
 use crate::error::Refusal;
-use crate::node::{Finished, Side};
-use crate::sys::{self, Fd, Stat};
-use crate::walk;
+use crate::node::{Dir, Node, Place, Side};
+use crate::sys::{self, CWD, Fd, Listing, Stat};
+use crate::walk::{self, Sharer};
 
 /// Gives an entry that may have other names to the home of its source, before anything is done about its dest. Returns
 /// `None` if this engine is the home.
@@ -28,13 +31,13 @@ pub(super) fn give_to_home(
     source: &Stat,
 ) -> Option<Result<Processed, Failure>> {
     let EntryCopy { run, entry, .. } = *copy;
-    let stealing = run.stealing.as_ref()?;
+    let shared = run.shared.as_ref()?;
     let may_have_others = entry.has_other_names(source);
-    let home = may_have_others.then(|| stealing.other_home(source.st_ino))??;
+    let home = may_have_others.then(|| shared.other_home(source.st_ino))??;
     let Some(node) = entry.node else {
         return Some(Err(entry.refused(Refusal::HomeNotReached)));
     };
-    if stealing.is_home_of(node) {
+    if shared.is_home_of(node) {
         return Some(Err(entry.source_refused(Refusal::SourceReplaced)));
     }
     let listed = sys::Listed::new(entry.source_name, entry.kind);
@@ -42,8 +45,112 @@ pub(super) fn give_to_home(
     Some(Ok(Processed::Handled))
 }
 
+/// A mark's facts that matter to the entries of its directory.
+const BEHIND_LINK: u8 = 1;
+const CREATED: u8 = 2;
+const GIVES_ACL: u8 = 4;
+const KEEPS_ENTRIES: u8 = 8;
+
+impl Sharer<CopyDir> for CopyRun<'_> {
+    /// An engine that assists does not know which operands are finished, so no failure waits for them.
+    fn assist(&self) {
+        self.ctx.failures.report_rest(&self.ctx.report);
+    }
+
+    fn operands(&self) -> usize {
+        self.ctx.operands.len()
+    }
+
+    fn inheritance(mark: &Mark) -> u8 {
+        let facts = [
+            (mark.is_behind_link(), BEHIND_LINK),
+            (mark.origin() == Origin::Created, CREATED),
+            (mark.inherited_acl() == DestAcl::Possible, GIVES_ACL),
+            (mark.keeps_entries(), KEEPS_ENTRIES),
+        ];
+        let found = facts.into_iter().filter(|(has, _)| *has);
+        found.map(|(_, fact)| fact).sum()
+    }
+
+    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
+        let has = |fact| inheritance & fact != 0;
+        let facts = DirFacts {
+            gets_attributes: false,
+            is_behind_link: has(BEHIND_LINK),
+            has_access_time: false,
+            origin: match has(CREATED) {
+                true => Origin::Created,
+                false => Origin::Existing,
+            },
+            inherited_acl: match has(GIVES_ACL) {
+                true => DestAcl::Possible,
+                false => DestAcl::Absent,
+            },
+            keeps_entries: has(KEEPS_ENTRIES),
+            mode_pending: None,
+        };
+        Node::new(place, Mark::new(None, &facts), CopyDir::unknown(), None)
+    }
+
+    fn reach_first(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
+        if side == Side::Dest && self.ctx.policy.options.parents {
+            find_dest_parent(self, operand)?;
+        }
+        let ctx = &self.ctx;
+        open_cached(
+            side,
+            || ctx.open_operand(operand, side),
+            || {
+                let parent = ctx.open_dest_parent(operand)?;
+                look_up_again(parent.as_fd(), ctx.operands.name_in_parent(operand))
+            },
+        )
+    }
+
+    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
+        let open = || self.ctx.open_below(dir, name, side);
+        open_cached(side, open, || look_up_again(dir, name))
+    }
+
+    /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
+    /// directories above them; see [`cycles::check`](crate::copy::cycles::check).
+    fn needs_identity(&self, above: &Node<CopyDir>) -> bool {
+        let policy = &self.ctx.policy;
+        above.place.parent.is_none()
+            || above.state.is_behind_link()
+            || policy.symlinks_of_entries == Symlinks::Follow
+            || policy.options.rules.follow_links_to_directories
+    }
+
+    fn reached(&self, top: &Node<CopyDir>) {
+        if let Some(dest) = top.dir.slot(Side::Dest).identity() {
+            // It was set if the operand was reached before.
+            let _ = self.ctx.operands.state(top.place.operand).root.set(dest);
+        }
+    }
+
+    fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
+        for listed in names.entries() {
+            // Only its paths are needed.
+            let entry = Entry::listed(&self.ctx, node, [CWD; 2], listed);
+            let failure = entry.refused(Refusal::HomeNotReached);
+            entry.report_failure(failure);
+        }
+    }
+
+    /// If the copy must be durable, writes the names of the entries to the disk, because the other engine knows only what it
+    /// has made itself.
+    fn end_borrowed(&self, node: &CopyNode) -> Finished {
+        collisions::forget_dests_in(&self.ctx, node);
+        if let Err(error) = directory::sync(&self.ctx, node) {
+            self.ctx.fail(node.place.operand, error);
+        }
+        Finished::DONE
+    }
+}
+
 /// Opens a directory that another engine has entered or made. If this machine finds no dest, lets it look again.
-pub(super) fn open_cached(
+fn open_cached(
     side: Side,
     open: impl Fn() -> Result<Fd, Errno>,
     look_again: impl FnOnce() -> Result<(), Errno>,
@@ -56,7 +163,7 @@ pub(super) fn open_cached(
 
 /// Lets the client of a server ask again for a directory of the dest. The client may have cached that the name does not
 /// exist. So it sends a request to create the directory, learns that there is one, and forgets what it has cached.
-pub(super) fn look_up_again(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+fn look_up_again(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
     match sys::create_directory(dir, name, 0o700) {
         Err(Errno::EXIST) => Ok(()),
         Err(errno) => Err(errno),
@@ -68,17 +175,8 @@ pub(super) fn look_up_again(dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errn
     }
 }
 
-/// Gives the entries of a borrowed directory back to their engine. If the copy must be durable, writes their names to
-/// the disk before, because the other engine knows only what it has made itself.
-pub(super) fn give_back(run: &CopyRun<'_>, node: &CopyNode) -> ControlFlow<()> {
-    if let Err(error) = directory::sync(&run.ctx, node) {
-        run.ctx.fail(node.place.operand, error);
-    }
-    walk::give_back(run, node, Finished::DONE)
-}
-
 /// Finds the directory that the dest of an operand is in, after the leader has made it.
-pub(super) fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
+fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Errno> {
     let ctx = &run.ctx;
     if ctx.operands.parent(operand).is_some() {
         return Ok(());
@@ -95,4 +193,39 @@ pub(super) fn find_dest_parent(run: &CopyRun<'_>, operand: u32) -> Result<(), Er
         .parent
         .set(DestParent { identity, origin });
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::copy::options::{CopyOp, Dest};
+
+    #[test]
+    fn a_borrowed_mark_has_what_its_entries_need_and_no_more() {
+        let facts = DirFacts {
+            gets_attributes: true,
+            is_behind_link: true,
+            has_access_time: true,
+            origin: Origin::Created,
+            inherited_acl: DestAcl::Possible,
+            keeps_entries: true,
+            mode_pending: Some(0o755),
+        };
+        let inheritance = CopyRun::inheritance(&Mark::new(None, &facts));
+        let options = CopyOp::default();
+        let dest = Dest::Exactly("d".into());
+        let failures = std::sync::Mutex::new(Vec::new());
+        let run = CopyRun::new(&options, &dest, &failures);
+        let place = Place {
+            parent: None,
+            name: c"s".into(),
+            operand: 0,
+        };
+        let borrowed = &run.borrow(place, inheritance).state;
+        assert!(borrowed.is_behind_link() && borrowed.keeps_entries());
+        assert_eq!(borrowed.origin(), Origin::Created);
+        assert_eq!(borrowed.inherited_acl(), DestAcl::Possible);
+        assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());
+        assert!(!borrowed.returns_to(Side::Source) && !borrowed.returns_to(Side::Dest));
+    }
 }

@@ -1,6 +1,5 @@
 //! A copy, as the walk sees it.
 
-use std::ffi::CStr;
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -8,23 +7,22 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, sharing, tasks, verifying};
+use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, tasks, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode};
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::descriptors::{self, Descriptors, Roots};
-use crate::distribute::Stolen;
-use crate::error::{Operation, Refusal};
-use crate::node::{Dir, Node, Place, Side};
+use crate::error::Operation;
+use crate::node::{Dir, Place, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, CWD, Fd, Identity, Listing, PrivateTables};
+use crate::sys::{self, Fd, Identity, PrivateTables};
 use crate::walk::{
-    self, OpenDirs, Purpose, Settings, Stealing, Task, Tuning, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Visit, Visitor, Walker,
 };
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
@@ -50,8 +48,8 @@ const MANY: usize = 8;
 #[cold]
 fn enters_early(run: &CopyRun<'_>) -> bool {
     let in_any_order = !run.ctx.settings.is_in_order && !run.ctx.report.wants_events();
-    // Another engine may get directories that were not entered.
-    let is_free = run.stealing.is_none() && !run.ctx.descriptors.are_short();
+    // Others may get directories that were not entered.
+    let is_free = run.shared.is_none() && !run.ctx.descriptors.are_short();
     in_any_order && is_free && walk::tuning(run).enters_early
 }
 
@@ -191,9 +189,6 @@ impl Visitor for CopyRun<'_> {
 
     fn finish(&self, node: &CopyNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         collisions::forget_dests_in(&self.ctx, node);
-        if node.state.is_borrowed() {
-            return sharing::give_back(self, node);
-        }
         directory::finish(&self.ctx, node);
         if let Some(node) = collisions::end_filling(&self.ctx, node) {
             worker.push(Task::List { node }, When::Next);
@@ -225,63 +220,7 @@ impl Visitor for CopyRun<'_> {
         &self.ctx
     }
 
-    fn stealing(&self) -> Option<&Stealing<'_, CopyDir>> {
-        self.stealing.as_ref()
-    }
-
-    fn operands(&self) -> usize {
-        self.ctx.operands.len()
-    }
-
-    fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
-        let mark = Mark::borrowed(inheritance);
-        Node::new(place, mark, CopyDir::unknown(), None)
-    }
-
-    fn reach_first(&self, stolen: &Stolen, side: Side) -> Result<Fd, Errno> {
-        let operand = stolen.operand;
-        if side == Side::Dest && self.ctx.policy.options.parents {
-            sharing::find_dest_parent(self, operand)?;
-        }
-        let ctx = &self.ctx;
-        sharing::open_cached(
-            side,
-            || ctx.open_operand(operand, side),
-            || {
-                let parent = ctx.open_dest_parent(operand)?;
-                sharing::look_up_again(parent.as_fd(), ctx.operands.name_in_parent(operand))
-            },
-        )
-    }
-
-    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
-        let open = || self.ctx.open_below(dir, name, side);
-        sharing::open_cached(side, open, || sharing::look_up_again(dir, name))
-    }
-
-    /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
-    /// directories above them; see [`cycles::check`](crate::copy::cycles::check).
-    fn needs_identity(&self, above: &CopyNode) -> bool {
-        let policy = &self.ctx.policy;
-        above.place.parent.is_none()
-            || above.state.is_behind_link()
-            || policy.symlinks_of_entries == Symlinks::Follow
-            || policy.options.rules.follow_links_to_directories
-    }
-
-    fn reached(&self, top: &CopyNode) {
-        if let Some(dest) = top.dir.slot(Side::Dest).identity() {
-            // It was set if the operand was reached before.
-            let _ = self.ctx.operands.state(top.place.operand).root.set(dest);
-        }
-    }
-
-    fn home_not_reached(&self, node: &CopyNode, names: &Listing) {
-        for listed in names.entries() {
-            // Only its paths are needed.
-            let entry = Entry::listed(&self.ctx, node, [CWD; 2], listed);
-            let failure = entry.refused(Refusal::HomeNotReached);
-            entry.report_failure(failure);
-        }
+    fn shared(&self) -> Option<&Shared<'_, CopyDir>> {
+        self.shared.as_ref()
     }
 }

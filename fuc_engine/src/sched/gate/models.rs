@@ -9,6 +9,7 @@ use loom::sync::atomic::AtomicBool as Seen;
 use loom::thread;
 
 use super::*;
+use crate::sched::Inlet;
 use crate::sync::models::{Model, check};
 
 /// With so many, a worker that has gone idle is given another task.
@@ -43,6 +44,8 @@ enum Setting {
 struct Run {
     gate: Gate<usize>,
     setting: Setting,
+    /// Another process asks for a task. Loom does not know it.
+    is_asked: std::sync::atomic::AtomicBool,
     /// Set by each task. Relaxed: only the gate publishes it to the main thread.
     done: [Seen; TASKS],
     /// Counts the tasks that have run. Loom does not know it, and so it is never old.
@@ -80,7 +83,7 @@ impl Run {
     fn adapt(self: &Arc<Self>, stack: &mut VecDeque<usize>, worker: usize) {
         let gate = &self.gate;
         if stack.len() > 1 {
-            if gate.has_request() && gate.claim_request() {
+            if self.is_asked.swap(false, Relaxed) {
                 self.give_to_thief(stack.pop_front());
                 return;
             }
@@ -185,15 +188,13 @@ fn run(workers: usize, setting: Setting) {
     let run = Arc::new(Run {
         gate: Gate::new(),
         setting,
+        is_asked: matches!(setting, Setting::Stolen | Setting::StolenUnexpectedly).into(),
         done: Default::default(),
         tasks_run: Exact::new(0),
         has_run: Default::default(),
     });
     // The leader does not park, so it is none of the workers that do.
     run.gate.set_target(workers, workers, MAIN);
-    if matches!(setting, Setting::Stolen | Setting::StolenUnexpectedly) {
-        Inlet(&run.gate).request();
-    }
     run.run_all();
     let tasks_run = run.tasks_run.load(Relaxed);
     assert_eq!(tasks_run, TASKS, "a run ends before its tasks");

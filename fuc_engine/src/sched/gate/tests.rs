@@ -3,6 +3,7 @@
 mod simulation;
 
 use super::*;
+use crate::sched::Inlet;
 
 /// A worker that is not the main one.
 const OTHER: usize = 1;
@@ -258,15 +259,6 @@ fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
 }
 
 #[test]
-fn one_worker_claims_a_request() {
-    let gate = gate();
-    assert!(!gate.claim_request());
-    Inlet(&gate).request();
-    assert!(gate.has_request() && gate.claim_request());
-    assert!(!gate.claim_request());
-}
-
-#[test]
 fn no_thread_is_started_after_one_was_refused() {
     let gate = gate();
     gate.set_target(4, 4, MAIN);
@@ -283,15 +275,7 @@ fn no_thread_is_started_after_one_was_refused() {
 fn a_worker_steals_only_while_tasks_are_wanted() {
     struct Thief<'a>(&'a Gate<u32>);
 
-    impl Thieves<u32> for Thief<'_> {
-        fn can_take(&self, _: &u32) -> Take {
-            Take::Always
-        }
-
-        fn give(&self, _: Vec<u32>, _: &dyn Fn(usize)) {
-            panic!("BUG: it only steals");
-        }
-
+    impl super::Thief for Thief<'_> {
         fn steal(&self) {
             Inlet(self.0).put([5].into(), 0);
         }

@@ -6,11 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
 
-/// Calls `main` with a worker of a job that no other process shares.
-fn scope<J: Job, R>(job: &J, main: impl FnOnce(&mut Worker<'_, '_, J>) -> R) -> R {
-    super::scope(job, None::<fn(&Inlet<'_, J::Task>)>, main)
-}
-
 /// A job whose tasks are numbers. The scratch counts the tasks that were slow for their work.
 struct Numbers<S: Sync> {
     state: S,

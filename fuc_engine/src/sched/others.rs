@@ -1,0 +1,108 @@
+//! Other processes that work on the same job: they get tasks from the workers of this one, and give them some.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use super::gate::Gate;
+use super::stack::Stack;
+use super::worker::{Job, Worker};
+
+/// The most tasks that another process gets at once.
+const MOST_GIVEN: usize = 256;
+
+/// An answer to the question whether another process may have a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Take {
+    Never,
+    /// Unless it is the only task that the worker has queued.
+    UnlessLast,
+    Always,
+}
+
+/// The way by which tasks from other processes come to the workers.
+pub(crate) struct Inlet<'e, T>(pub(super) &'e Gate<T>);
+
+impl<T> Inlet<'_, T> {
+    /// Hands tasks of another process to the workers. `expected` is the number of announced returns that this call fulfils:
+    /// 0 for tasks that this process did not have before.
+    pub(crate) fn put(&self, tasks: VecDeque<T>, expected: usize) {
+        let mut state = self.0.lock();
+        state.elsewhere -= expected;
+        state.batches.push_back(tasks);
+        self.0.rebalance(&state);
+        self.0.wake_one(state);
+    }
+
+    /// Lets a run end when no task is left. Until then it goes on, because tasks may come from other processes.
+    pub(crate) fn allow_end(&self) {
+        let mut state = self.0.lock();
+        state.elsewhere -= 1;
+        if state.has_ended() {
+            self.0.work.notify_all();
+        }
+    }
+}
+
+impl<T> Gate<T> {
+    /// Counts how many times tasks will come back from another process. The caller is active, or no worker is yet.
+    pub(super) fn expect_returns(&self, times: usize) {
+        self.lock().elsewhere += times;
+    }
+}
+
+impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
+    /// Calls `attend` on a thread of its own, with an inlet for tasks of other processes. It must
+    /// [let the run end](Inlet::allow_end) once, and return after the run has ended or a worker has panicked.
+    pub(crate) fn attend(&self, attend: impl FnOnce(&Inlet<'_, J::Task>) + Send + 's)
+    where
+        'e: 's,
+    {
+        let gate = &self.shared.gate;
+        gate.expect_returns(1);
+        self.scope.spawn(move || attend(&Inlet(gate)));
+    }
+
+    /// Counts how many times tasks will come back from another process, through [`Inlet::put`]. Called before it gets them.
+    pub(crate) fn expect_returns(&self, times: usize) {
+        self.shared.gate.expect_returns(times);
+    }
+
+    /// Returns `true` if no task that is queued here can be given to another process.
+    pub(crate) fn has_none_to_give(&self, can_take: impl Fn(&J::Task) -> Take) -> bool {
+        self.stack.stealable(MOST_GIVEN, can_take).is_empty()
+    }
+
+    /// Takes queued tasks to give them to another process.
+    pub(crate) fn take_to_give(&mut self, can_take: impl Fn(&J::Task) -> Take) -> Vec<J::Task> {
+        let range = self.stack.stealable(MOST_GIVEN, can_take);
+        self.stack.take_range(range)
+    }
+}
+
+impl<T> Stack<T> {
+    /// Returns the positions of the tasks for another process: up to half of those that it can take, at most `most`.
+    /// They begin with the oldest that it can take.
+    pub(super) fn stealable(&self, most: usize, can_take: impl Fn(&T) -> Take) -> Range<usize> {
+        let takes = self.tasks.iter().map(can_take);
+        let mut takes = takes
+            .enumerate()
+            .skip_while(|(_, take)| *take == Take::Never);
+        let Some((first, take)) = takes.next() else {
+            return 0..0;
+        };
+        let half = (self.tasks.len() - first).div_ceil(2).min(most);
+        let most = match take {
+            Take::Always => half,
+            _ => half.min(self.tasks.len() - 1),
+        };
+        let others = takes.take(most.saturating_sub(1));
+        let others = others.take_while(|(_, take)| *take != Take::Never);
+        first..first + most.min(1 + others.count())
+    }
+
+    fn take_range(&mut self, range: Range<usize>) -> Vec<T> {
+        let inherited = range.end.min(self.inherited);
+        self.inherited -= inherited.saturating_sub(range.start);
+        self.tasks.drain(range).collect()
+    }
+}
