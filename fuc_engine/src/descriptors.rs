@@ -19,7 +19,9 @@ use rustix::io::Errno;
 
 use crate::node::{Dir, Node, Side};
 use crate::sync::{Mutex, MutexGuard};
-use crate::sys::{self, DirSlot, Fd, Pinned, SharedFd, Symlinks};
+use crate::sys::{
+    self, DirSlot, Fd, Pinned, PrivateTables, SharedFd, Starter, Symlinks, ThreadUse,
+};
 
 /// The budget until the limit on open files is known. A run that opens no more
 /// directories than this saves the system calls that ask for the limit.
@@ -64,10 +66,12 @@ pub(crate) struct Descriptors<D: Dir> {
     /// Open directories that may be evicted, oldest first. The entry of a closed directory stays
     /// until it is swept.
     evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
+    /// The permission to give each thread a table of its own.
+    private_tables: Option<PrivateTables>,
 }
 
 impl<D: Dir> Descriptors<D> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(private_tables: Option<PrivateTables>) -> Self {
         let resident = if are_few() { 0 } else { INITIAL_BUDGET };
         Self {
             open: AtomicUsize::new(0),
@@ -75,7 +79,13 @@ impl<D: Dir> Descriptors<D> {
             budget: AtomicUsize::new(INITIAL_BUDGET),
             lent: AtomicUsize::new(0),
             evictable: Mutex::new(VecDeque::new()),
+            private_tables,
         }
+    }
+
+    /// Begins a thread of the run. The descriptors of `kept` are those of its starter, too.
+    pub(crate) fn begin_thread(&self, starter: Starter, kept: &[BorrowedFd<'_>]) -> ThreadUse {
+        starter.begin(self.private_tables.filter(|_| !are_few()), kept)
     }
 
     /// Returns `true` if the number of open directories is so large that some may be evicted soon.
@@ -346,7 +356,7 @@ fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
 }
 
 /// Returns `true` if the limit on open files is so low that every descriptor counts.
-pub(crate) fn are_few() -> bool {
+fn are_few() -> bool {
     sys::descriptor_limit() < FEW_DESCRIPTORS
 }
 

@@ -218,6 +218,12 @@ impl CopyOp<'_> {
         self.preserve.sets_attributes() || self.context.is_some()
     }
 
+    /// Returns the permission for private descriptor tables. The filesystems of a durable copy are written at its end, when the
+    /// threads that have opened them have ended.
+    pub(super) fn thread_descriptors(&self) -> Option<PrivateTables> {
+        self.tables.filter(|_| !self.durable)
+    }
+
     /// Returns `true` if a regular file can be copied before anything is known about its source and its dest.
     pub(super) fn copies_plainly(&self) -> bool {
         // Each field is named, so that an option about sources cannot be forgotten here.

@@ -145,7 +145,7 @@ impl<'a> CopyRun<'a> {
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
                 failures: Failures::default(),
-                descriptors: Descriptors::new(),
+                descriptors: Descriptors::new(op.thread_descriptors()),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
                 native: AtomicU64::new(0),

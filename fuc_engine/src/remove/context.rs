@@ -69,7 +69,7 @@ impl<'a> RemoveContext<'a> {
             operands,
             report,
             failures: Failures::default(),
-            descriptors: Descriptors::new(),
+            descriptors: Descriptors::new(None),
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],
             asks,

@@ -34,7 +34,7 @@ use super::governor::{FIRST, Governor, Limits};
 use super::meter::{Lap, LapPart, Meter};
 use super::stack::Stack;
 use super::zones::{Occupancy, Zones};
-use crate::sys::{self, InheritedTable, SecondWorker, StarterProcessor, TableUse, Usage};
+use crate::sys::{self, SecondWorker, Starter, ThreadUse, Usage};
 
 /// Stack of a started thread, as the docs of [`Observer`](crate::Observer) promise. It holds
 /// the frames of one task, and tasks do not recurse. Copying 100,000 empty files with 2 MiB takes
@@ -79,10 +79,9 @@ pub(crate) trait Job: Sync {
     where
         Self: Sized;
 
-    /// Called on a started thread before its first task. The result is dropped when the thread ends. At first the
-    /// thread shares `table` with the thread that has started it.
-    fn begin_thread(&self, table: InheritedTable) -> TableUse {
-        table.keep()
+    /// Called on a started thread before its first task. The result is dropped when the thread ends.
+    fn begin_thread(&self, starter: Starter) -> ThreadUse {
+        starter.begin(None, &[])
     }
 
     /// Called after a task in which the units of work were slow on average.
@@ -535,26 +534,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let Recipient::New(number) = recipient else {
             return;
         };
-        // The first thread that is started will share the table.
         if number == MAIN + 1 {
-            sys::enlarge_descriptor_table();
+            sys::prepare_for_threads();
         }
         let (job, shared, scope) = (self.job, self.shared, self.scope);
-        let table = InheritedTable::of_this_thread();
-        let processor = StarterProcessor::of_this_thread();
+        let starter = Starter::of_this_thread();
+        let is_left = starter.is_left();
         let serve = move || {
-            if let Some(processor) = processor {
-                processor.leave();
-            }
-            let _table = job.begin_thread(table);
+            let _thread = job.begin_thread(starter);
             Worker::new(number, job, shared, scope).serve();
         };
         let thread = thread::Builder::new().stack_size(STACK_BYTES);
         let is_started = thread.spawn_scoped(scope, serve).is_ok();
         if !is_started {
             shared.gate.refuse_thread();
-        } else if processor.is_some() {
-            // The new thread may be queued behind this one, and only it can move itself.
+        } else if is_left {
             thread::yield_now();
         }
     }

@@ -435,10 +435,10 @@ impl InheritedTable {
     }
 
     /// Lets the calling thread, which was started with this table, share it until the result is dropped.
-    pub(crate) fn keep(self) -> TableUse {
+    pub(crate) fn keep(self) -> ThreadUse {
         let table = ManuallyDrop::new(self).0;
         CURRENT.set(table);
-        TableUse(table)
+        ThreadUse(table)
     }
 
     /// Gives the calling thread, which was started with this table, a private one until the result is dropped. The
@@ -446,7 +446,7 @@ impl InheritedTable {
     /// [written](close_copies). If that is not possible without harm, the thread keeps this table.
     ///
     /// The thread must end after the result is dropped.
-    pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> TableUse {
+    pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> ThreadUse {
         let output = [std::io::stdout().as_raw_fd(), std::io::stderr().as_raw_fd()];
         let may_write = |number| may_write_when_closed(number) == Some(true);
         let is_possible = kept.iter().all(|fd| fd.as_raw_fd() < COPIED)
@@ -467,7 +467,7 @@ impl InheritedTable {
         // Relaxed: whatever hands a descriptor of this table to another thread publishes it.
         table.state().thread.store(thread, Relaxed);
         CURRENT.set(table);
-        TableUse(table)
+        ThreadUse(table)
     }
 }
 
@@ -509,9 +509,9 @@ fn may_write_when_closed(number: RawFd) -> Option<bool> {
 }
 
 /// The use of a table by the calling thread. It ends when this is dropped.
-pub(crate) struct TableUse(TableId);
+pub(crate) struct ThreadUse(TableId);
 
-impl Drop for TableUse {
+impl Drop for ThreadUse {
     fn drop(&mut self) {
         OWNERS.with_borrow_mut(Vec::clear);
         self.0.end_use();

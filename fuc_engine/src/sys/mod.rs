@@ -21,7 +21,7 @@
 //! | `filesystem` | facts about the filesystem of a file |
 //! | `groups` | the allocation groups of XFS |
 //! | `process` | facts about this process |
-//! | `processor` | moves a thread to another processor |
+//! | `thread` | begins a thread: with a descriptor table, and on another processor |
 //! | `calls` | a name as the argument of calls; repeats calls that a signal has interrupted; calls by number; paths through `/proc` |
 #![allow(unsafe_code)]
 
@@ -36,9 +36,9 @@ mod listing;
 mod names;
 mod open;
 mod process;
-mod processor;
 mod slot;
 mod stat;
+mod thread;
 
 pub(crate) use rustix::fs::{CWD, Dev as Device, Stat};
 
@@ -53,7 +53,7 @@ pub(crate) use data::{
 pub use fd::PrivateTables;
 #[cfg(not(feature = "private-tables"))]
 pub(crate) use fd::PrivateTables;
-pub(crate) use fd::{Fd, InheritedTable, SharedFd, TableUse, close_orphans, end_run};
+pub(crate) use fd::{Fd, SharedFd, ThreadUse, close_orphans, end_run};
 pub(crate) use filesystem::{
     Filesystem, SecondWorker, Storage, free_bytes, keeps_identities, longest_name,
 };
@@ -71,10 +71,10 @@ pub(crate) use open::{
     open_source, open_uncached,
 };
 pub(crate) use process::{
-    Usage, address_space_limit, descriptor_limit, effective_user, enlarge_descriptor_table,
-    is_since_boot, may_change_files_of_others, memory_limit, random, random_at_start, umask, usage,
+    Usage, address_space_limit, descriptor_limit, effective_user, is_since_boot,
+    may_change_files_of_others, memory_limit, prepare_for_threads, random, random_at_start, umask,
+    usage,
 };
-pub(crate) use processor::StarterProcessor;
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::{
     DirStat, FileId, FileTime, Identity, Mount, changed, check_adding, check_reading,
@@ -82,3 +82,4 @@ pub(crate) use stat::{
     is_same_directory, links, modified, read_link, stat, stat_directory, stat_directory_and_access,
     stat_open, times,
 };
+pub(crate) use thread::Starter;

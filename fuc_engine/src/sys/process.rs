@@ -138,12 +138,13 @@ pub(crate) fn descriptor_limit() -> usize {
     })
 }
 
-/// Enlarges the descriptor table of this process, as far as its limit permits, if it has one thread only.
+/// Prepares this process for its second thread: enlarges its descriptor table, as far as its limit permits. Does nothing if it
+/// has other threads.
 ///
 /// Whenever the kernel enlarges a table that several threads share, it waits for all processors: 15 to 20 ms for the
 /// descriptor 256, and again for 512, 1024 and 2048. Without this call, removing a chain of 900 directories takes 36 ms
 /// instead of 10 (tmpfs, 2 cores, 7 rounds).
-pub(crate) fn enlarge_descriptor_table() {
+pub(crate) fn prepare_for_threads() {
     /// As many as directories are open at most.
     const DESCRIPTORS: usize = 4096;
     // Each thread is a directory there, and counts as a link.

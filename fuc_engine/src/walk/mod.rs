@@ -42,9 +42,7 @@ use crate::descriptors::{Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Job, Limits, Thief, When, Worker};
-use crate::sys::{
-    self, InheritedTable, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd, TableUse,
-};
+use crate::sys::{self, Listed, Listing, Pinned, SecondWorker, SharedFd, Starter, ThreadUse};
 
 use sharing::{Entrusted, Received, is_asked};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
@@ -176,9 +174,9 @@ pub(crate) trait Visitor: Sync + Sized + Sharer<<Self as Visitor>::Dir> {
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
-    /// Returns the permission for private descriptor tables, and the descriptors that all threads use.
-    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
-        None
+    /// Returns the descriptors that are open for the whole run.
+    fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
     }
 
     /// Returns the means to reopen an evicted directory.
@@ -526,11 +524,9 @@ impl<V: Visitor> Job for V {
         self.report().publish(&mut worker.scratch.tally);
     }
 
-    fn begin_thread(&self, table: InheritedTable) -> TableUse {
-        match self.private_tables() {
-            Some((permit, kept)) => table.replace(permit, &kept),
-            None => table.keep(),
-        }
+    fn begin_thread(&self, starter: Starter) -> ThreadUse {
+        let kept = self.kept_descriptors();
+        self.descriptors().begin_thread(starter, &kept)
     }
 
     fn note_slow_task(&self, scratch: &mut Scratch<V>) {

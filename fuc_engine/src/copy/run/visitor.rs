@@ -14,13 +14,13 @@ use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode};
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
-use crate::descriptors::{self, Descriptors, Roots};
+use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Fd, Identity, PrivateTables};
+use crate::sys::{self, Fd, Identity};
 use crate::walk::{
     self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Visit, Visitor, Walker,
 };
@@ -209,11 +209,8 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    /// The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
-    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
-        let is_harmless = self.ctx.durability.is_none() && !descriptors::are_few();
-        let permit = self.ctx.policy.options.tables.filter(|_| is_harmless)?;
-        Some((permit, self.ctx.kept_descriptors()))
+    fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        self.ctx.kept_descriptors()
     }
 
     fn roots(&self) -> &dyn Roots {

@@ -1,4 +1,4 @@
-//! Moves a new thread away from the processor of the thread that has started it.
+//! Begins a thread that the engine has started: with a descriptor table, and away from the processor of its starter.
 //!
 //! Linux may queue a new thread on the processor of the thread that starts it, although another one is
 //! idle, and move it only some milliseconds later. A virtual machine with two processors does so in most runs. Short runs
@@ -7,19 +7,55 @@
 //!
 //! The kernel chooses the other processor, which need not be idle. Only machines with two processors were measured.
 
+use std::os::fd::BorrowedFd;
+
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use super::calls::processor;
+use super::fd::{InheritedTable, PrivateTables, ThreadUse};
 use super::process::has_seccomp;
+
+/// A thread that starts another one.
+pub(crate) struct Starter {
+    table: InheritedTable,
+    processor: Option<StarterProcessor>,
+}
+
+impl Starter {
+    /// Returns the calling thread.
+    pub(crate) fn of_this_thread() -> Self {
+        Self {
+            table: InheritedTable::of_this_thread(),
+            processor: StarterProcessor::of_this_thread(),
+        }
+    }
+
+    /// Returns `true` if the new thread moves itself when it begins. It may be queued behind its starter.
+    pub(crate) fn is_left(&self) -> bool {
+        self.processor.is_some()
+    }
+
+    /// Begins the calling thread, which this one has started. With a permission, it gets a private table with the
+    /// descriptors of `kept`, if that is possible. It must end after the result is dropped.
+    pub(crate) fn begin(self, permit: Option<PrivateTables>, kept: &[BorrowedFd<'_>]) -> ThreadUse {
+        if let Some(processor) = self.processor {
+            processor.leave();
+        }
+        match permit {
+            Some(permit) => self.table.replace(permit, kept),
+            None => self.table.keep(),
+        }
+    }
+}
 
 /// The processor of a thread that starts another one.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StarterProcessor(usize);
+struct StarterProcessor(usize);
 
 impl StarterProcessor {
     /// Returns the processor on which the calling thread runs now, if the kernel reports it. Returns `None` in a sandbox, because
     /// it may end the process for an unusual call.
-    pub(crate) fn of_this_thread() -> Option<Self> {
+    fn of_this_thread() -> Option<Self> {
         if has_seccomp() {
             return None;
         }
@@ -29,7 +65,7 @@ impl StarterProcessor {
     /// Moves the calling thread to another processor if it runs on this one and may use others. Afterwards it may use
     /// the same processors as before, but it does not get those that are added to its cpuset later. If another process
     /// changes the set during the move, its change is lost. Does nothing if the kernel refuses the calls.
-    pub(crate) fn leave(self) {
+    fn leave(self) {
         self.leave_and(|| {});
     }
 
