@@ -225,7 +225,7 @@ pub fn resolve(
             Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => options.rules.dest.remove_first = true,
             Id::Resume => options.rules.resume = true,
-            Id::NoCache => options.engine.spares_cache = true,
+            Id::NoCache => options.engine.drops_cache = true,
             Id::Atomic => options.rules.dest.atomic = true,
             Id::Delete => {
                 options.engine.delete.get_or_insert_default();

@@ -35,4 +35,4 @@ pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, 
 /// A value that lies in cache lines of its own: writes to what lies beside it do not slow its readers down.
 // Processors of today fetch lines of 64 bytes in pairs.
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);

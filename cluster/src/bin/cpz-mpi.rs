@@ -78,7 +78,7 @@ fn check(options: &CopyOp<'_>) -> Result<(), UsageError> {
     UsageError::of_first(&[
         (options.rules.ask, flags::CANNOT_PROMPT),
         (
-            options.spares_cache,
+            options.drops_cache,
             "cannot keep to --no-cache: ranks share large files",
         ),
         (

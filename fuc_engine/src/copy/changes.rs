@@ -95,10 +95,10 @@ impl Changes {
     }
 
     /// Looks at a dest.
-    pub(super) fn look(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+    pub(super) fn stat(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
         match self {
             Self::Real => sys::stat(spot.dir, spot.name, symlinks),
-            Self::Planned(plan) => plan.look(spot, symlinks),
+            Self::Planned(plan) => plan.stat(spot, symlinks),
         }
     }
 
@@ -158,7 +158,7 @@ impl Changes {
         };
         match self {
             Self::Real => sys::open_existing(at, blocking),
-            Self::Planned(plan) => match sys::file_type(&plan.look(spot, symlinks)?) {
+            Self::Planned(plan) => match sys::file_type(&plan.stat(spot, symlinks)?) {
                 FileType::Directory => Err(Errno::ISDIR),
                 FileType::Socket => Err(Errno::NXIO),
                 // It probably has no reader.
@@ -170,7 +170,7 @@ impl Changes {
 
     /// Opens a dest directory by `act`, or another dest that `act` creates. `origin` says whether it is a new one.
     #[inline(always)]
-    pub(super) fn open(
+    pub(super) fn open_dest(
         &self,
         spot: Spot<'_>,
         origin: Origin,
@@ -353,7 +353,7 @@ impl Plan {
         !gone.is_empty() && id().is_ok_and(|id| gone.contains(&(id, spot.name.to_owned())))
     }
 
-    fn look(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
+    fn stat(&self, spot: Spot<'_>, symlinks: Symlinks) -> Result<Stat, Errno> {
         match sys::stat(spot.dir, spot.name, symlinks) {
             _ if spot.is_vacated || self.is_gone(spot) => Err(Errno::NOENT),
             Err(Errno::NOTDIR) if self.is_new(spot.dir) => Err(Errno::NOENT),
@@ -376,7 +376,7 @@ impl Plan {
             is_vacated: spot.is_vacated && !spot.has_slash(),
             ..spot
         };
-        match self.look(itself, Symlinks::NoFollow) {
+        match self.stat(itself, Symlinks::NoFollow) {
             Ok(_) => Err(Errno::EXIST),
             Err(Errno::NOENT) if !name.is_empty() => {
                 sys::check_adding(dir, &paths::directory_of(name))
@@ -387,7 +387,7 @@ impl Plan {
 
     /// Fails as the kernel does if a file cannot be unlinked.
     fn check_unlinking(&self, spot: Spot<'_>) -> Result<(), Errno> {
-        match self.look(spot, Symlinks::NoFollow)? {
+        match self.stat(spot, Symlinks::NoFollow)? {
             seen if sys::is_directory(&seen) => Err(Errno::ISDIR),
             _ => sys::check_adding(spot.dir, &paths::directory_of(spot.name)),
         }

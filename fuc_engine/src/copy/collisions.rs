@@ -60,7 +60,7 @@ pub(super) fn reserve_name<'c>(entry: &Entry<'c>) -> Option<Writing<'c>> {
     }
     let directory = node.dir.slot(Side::Dest).identity()?.file();
     let hash = Seeded::default().hash_one((directory, folded(entry.dest_name)));
-    Some(ctx.writers.begin(Written::Name(hash)))
+    Some(ctx.writers.begin_writing(Written::Name(hash)))
 }
 
 /// Returns what is left of a name on every filesystem: ASCII letters without their case, digits, and ideographs, of a part
@@ -86,7 +86,7 @@ pub(super) fn folded(name: &CStr) -> String {
 
 /// Lets no other worker write to a file that this worker has opened.
 pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Option<Writing<'c>> {
-    has_workers(ctx).then(|| ctx.writers.begin(Written::File(FileId::of(dest))))
+    has_workers(ctx).then(|| ctx.writers.begin_writing(Written::File(FileId::of(dest))))
 }
 
 /// Lets no other worker write to a file that this worker has created, and removes content that one wrote before.

@@ -68,13 +68,13 @@ impl Durability {
         Ok(())
     }
 
-    /// Counts something that was made. Returns `true` if writing it to the disk is left to [`finish`](Self::finish).
+    /// Counts something that was made. Returns `true` if writing it to the disk is left to [`write_rest`](Self::write_rest).
     pub(super) fn try_leave(&self, device: u32) -> bool {
         let is_one_of_few = self.written.fetch_add(1, Ordering::Relaxed) < FEW;
         !is_one_of_few && self.try_leave_to_filesystem(device)
     }
 
-    /// Lets [`finish`](Self::finish) write a filesystem to the disk. Returns `false` if that is not enough.
+    /// Lets [`write_rest`](Self::write_rest) write a filesystem to the disk. Returns `false` if that is not enough.
     pub(super) fn try_leave_to_filesystem(&self, device: u32) -> bool {
         let mut filesystems = lock(&self.filesystems);
         let mut known = filesystems.iter_mut();
@@ -82,7 +82,7 @@ impl Durability {
         found.map(|found| found.is_pending = true).is_some()
     }
 
-    /// Writes a complete file to the disk, or leaves that to [`finish`](Self::finish).
+    /// Writes a complete file to the disk, or leaves that to [`write_rest`](Self::write_rest).
     pub(super) fn file_complete(&self, file: BorrowedFd<'_>) -> Result<(), Errno> {
         let stat = sys::stat_open(file)?;
         if !sys::is_regular(&stat) {
@@ -100,7 +100,7 @@ impl Durability {
         }
     }
 
-    /// Writes a complete directory to the disk, or leaves that to [`finish`](Self::finish). `dir` may be
+    /// Writes a complete directory to the disk, or leaves that to [`write_rest`](Self::write_rest). `dir` may be
     /// a path descriptor.
     pub(super) fn directory_complete(&self, dir: BorrowedFd<'_>) -> Result<(), Errno> {
         let device = sys::stat_directory(dir)?.identity.device();
@@ -116,7 +116,7 @@ impl Durability {
     }
 
     /// Writes the filesystems to the disk that are pending.
-    pub(super) fn finish(&self) -> Result<(), Errno> {
+    pub(super) fn write_rest(&self) -> Result<(), Errno> {
         for filesystem in &*lock(&self.filesystems) {
             if filesystem.is_pending {
                 sys::sync_filesystem(filesystem.file.borrow()?.as_fd())?;

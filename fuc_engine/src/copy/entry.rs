@@ -204,7 +204,7 @@ impl Entry<'_> {
 
     /// Looks at the dest, which is gone in a dry run if the rules have removed it.
     pub(super) fn stat_dest(&self, symlinks: Symlinks) -> Result<Stat, Errno> {
-        self.ctx.changes.look(self.spot(), symlinks)
+        self.ctx.changes.stat(self.spot(), symlinks)
     }
 
     /// Returns `true` if the user may write to a dest that exists, perhaps through a link.

@@ -146,6 +146,7 @@ impl<'a> CopyOp<'a> {
     /// other at each `open` and `close`. They have none before Linux 6.9, in a sandbox, if the limit on open files is
     /// low, if the copy is [durable](Self::durable), or if stdout or stderr is a file on a server.
     #[cfg(feature = "private-tables")]
+    #[doc(hidden)]
     #[must_use]
     pub fn private_tables(mut self, permit: crate::PrivateTables) -> Self {
         self.tables = Some(permit);

@@ -141,6 +141,8 @@ pub struct CopyOp<'a> {
     /// Open and close each new file, so that processes that watch its directory learn that it is complete
     /// (`IN_CLOSE_WRITE` of inotify). Otherwise, in directories that the run makes, some empty files are made by
     /// one call, which tells only that a file was created.
+    // Only `cpz` needs it.
+    #[doc(hidden)]
     pub closes_empty_files: bool,
     /// Copy no content: an existing dest file keeps its own, and a new one is empty.
     pub attributes_only: bool,
@@ -151,7 +153,9 @@ pub struct CopyOp<'a> {
     /// Drop what was read and written from the page cache as the copy goes on, so that it does not push out what other
     /// programs need. At most two pieces of 8 MiB of each file under way wait to be written. The progress then tells what
     /// has reached the disk. Files that were in the cache before are dropped, too.
-    pub spares_cache: bool,
+    // Only `cpz` needs it.
+    #[doc(hidden)]
+    pub drops_cache: bool,
     /// Read each copied regular file and its source again, past the page cache if the kernel permits
     /// that, and compare them. A difference is a failure ([`Refusal::Different`](crate::Refusal::Different)).
     /// With [`Replace::Changed`], dests that are kept are compared, too.
@@ -200,7 +204,7 @@ impl Default for CopyOp<'_> {
             closes_empty_files: false,
             attributes_only: false,
             durable: false,
-            spares_cache: false,
+            drops_cache: false,
             verify: false,
             reports_methods: false,
             threads: None,
@@ -244,7 +248,7 @@ impl CopyOp<'_> {
             closes_empty_files: _,
             attributes_only: _,
             durable: _,
-            spares_cache: _,
+            drops_cache: _,
             verify: _,
             reports_methods: _,
             threads: _,

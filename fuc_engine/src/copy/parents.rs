@@ -139,7 +139,7 @@ fn open_or_make(
     let origin = known.map_or(Origin::Existing, |known| known.origin);
     let opened = ctx
         .changes
-        .open(spot, origin, || ctx.descriptors.making_room(open));
+        .open_dest(spot, origin, || ctx.descriptors.making_room(open));
     match opened {
         Ok(dir) => {
             if known.is_none() {
@@ -157,7 +157,7 @@ fn open_or_make(
             Ok(dir)
         }
         // It may also be a link whose target is below something that is not a directory. That counts as missing.
-        Err(Errno::NOTDIR) if ctx.changes.look(spot, Symlinks::Follow).is_ok() => {
+        Err(Errno::NOTDIR) if ctx.changes.stat(spot, Symlinks::Follow).is_ok() => {
             Err(Error::refused(Refusal::ParentNotDirectory, prefix.path(ctx)).at_dest())
         }
         Err(_) => make_one(ctx, spot, prefix, made),
@@ -182,7 +182,7 @@ fn make_one(
         ctx.report.event(Event::MadeParent { source, dest });
     }
     let open = || sys::open_path_directory(spot.dir, spot.name, Symlinks::NoFollow);
-    let opened = ctx.changes.open(spot, Origin::Created, open);
+    let opened = ctx.changes.open_dest(spot, Origin::Created, open);
     let fd = opened.map_err(prefix.error(ctx, Operation::Stat))?;
     let granted = sys::stat_directory(fd.as_fd()).map_err(prefix.error(ctx, Operation::Stat))?;
     if sys::is_of_another(fd.as_fd(), granted.owner, ctx.policy.user) {
@@ -236,7 +236,7 @@ fn first_error(ctx: &Context<'_>, failed: Prefix) -> Option<Error> {
         is_vacated: false,
     };
     if !ctx.policy.options.preserve.keeps_what_stat_shows()
-        || ctx.changes.look(spot, Symlinks::Follow).is_ok()
+        || ctx.changes.stat(spot, Symlinks::Follow).is_ok()
     {
         return None;
     }

@@ -190,7 +190,7 @@ impl<'a> CopyRun<'a> {
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::set_final_attributes(&self.ctx, made);
         self.ctx.failures.report_rest(&self.ctx.report);
-        durable::finish(self);
+        durable::write_rest(self);
         let mut summary = self.ctx.report.summary();
         let deletions = &self.ctx.deletions;
         summary.deleted = deletions.deleted.load(Ordering::Relaxed);
@@ -226,7 +226,7 @@ impl<'a> CopyRun<'a> {
             return Err(Error::refused(Refusal::CannotMirror, path.clone()).at_dest());
         }
         self.ctx.deletions = mirror::initial_state(&self.ctx);
-        durable::begin(&self.ctx)
+        durable::note_filesystems(&self.ctx)
     }
 
     /// Reports a failure to prepare. The leader meets the same one, so an engine that assists does not report it.

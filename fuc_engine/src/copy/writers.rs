@@ -12,7 +12,7 @@ pub(super) struct Writers {
     files: Mutex<Files>,
     file_done: Condvar,
     /// The dests to which several directories may be copied, by their parents.
-    directories: Mutex<HashMap<usize, HashMap<FileId, Turn>>>,
+    directories: Mutex<HashMap<usize, HashMap<FileId, Queue>>>,
 }
 
 #[derive(Default)]
@@ -25,10 +25,10 @@ struct Files {
 
 /// The directories that are copied to one dest.
 #[derive(Default)]
-struct Turn {
+struct Queue {
     /// First the one that is copied there, then those that wait until it is complete.
     directories: Vec<CopyNode>,
-    /// The turn is remembered until the parent is complete, because another directory may begin later.
+    /// The queue is remembered until the parent is complete, because another directory may begin later.
     stays: bool,
 }
 
@@ -69,7 +69,7 @@ impl Drop for Writing<'_> {
 impl Writers {
     /// Waits until no other worker writes the file. A worker first waits for a name, then for a file, and no more until it
     /// has written the file, so this ends.
-    pub(super) fn begin(&self, file: Written) -> Writing<'_> {
+    pub(super) fn begin_writing(&self, file: Written) -> Writing<'_> {
         let mut files = lock(&self.files);
         while files.written.contains(&file) {
             files.waiters += 1;
@@ -96,30 +96,30 @@ impl Writers {
     ) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
         let siblings = directories.entry(dest.parent).or_default();
-        let turn = match siblings.entry(dest.dest) {
-            Entry::Vacant(free) => free.insert(Turn::default()),
-            Entry::Occupied(turn) => {
+        let queue = match siblings.entry(dest.dest) {
+            Entry::Vacant(free) => free.insert(Queue::default()),
+            Entry::Occupied(queue) => {
                 node.state.note_merged();
-                turn.into_mut()
+                queue.into_mut()
             }
         };
-        turn.stays |= stays;
-        turn.directories.push(node.clone());
-        (turn.directories.len() == 1).then_some(node)
+        queue.stays |= stays;
+        queue.directories.push(node.clone());
+        (queue.directories.len() == 1).then_some(node)
     }
 
     /// Notes that a directory is complete. Returns one that has waited for it.
     pub(super) fn end_directory(&self, dest: SharedDest, node: &CopyNode) -> Option<CopyNode> {
         let mut directories = lock(&self.directories);
         let siblings = directories.get_mut(&dest.parent)?;
-        let turn = siblings.get_mut(&dest.dest)?;
-        if !Arc::ptr_eq(turn.directories.first()?, node) {
+        let queue = siblings.get_mut(&dest.dest)?;
+        if !Arc::ptr_eq(queue.directories.first()?, node) {
             return None;
         }
         // The last one takes the first place.
-        turn.directories.swap_remove(0);
-        let next = turn.directories.first().cloned();
-        if next.is_none() && !turn.stays {
+        queue.directories.swap_remove(0);
+        let next = queue.directories.first().cloned();
+        if next.is_none() && !queue.stays {
             siblings.remove(&dest.dest);
         }
         next
@@ -141,11 +141,11 @@ mod tests {
     fn a_file_is_written_by_one_worker_at_a_time() {
         let id = |inode| Written::File(FileId { device: 0, inode });
         let (writers, is_done) = (Writers::default(), AtomicBool::new(false));
-        let first = writers.begin(id(1));
-        let other = writers.begin(id(2));
+        let first = writers.begin_writing(id(1));
+        let other = writers.begin_writing(id(2));
         thread::scope(|scope| {
             scope.spawn(|| {
-                let _second = writers.begin(id(1));
+                let _second = writers.begin_writing(id(1));
                 assert!(is_done.load(Ordering::Relaxed));
             });
             drop(other);

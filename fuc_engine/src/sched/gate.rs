@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use crate::sync::{Apart, AtomicU32, Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicU32, CachePadded, Condvar, Mutex, MutexGuard};
 
 /// Time that a worker without tasks waits before it steals from other processes. It doubles each time.
 const SHORTEST_WAIT: Duration = Duration::from_micros(100);
@@ -114,7 +114,7 @@ pub(super) struct Gate<T> {
     pub(super) work: Condvar,
     unparked: Condvar,
     /// The [`hints`] that are true, and the number of active workers above them.
-    hints: Apart<AtomicU32>,
+    hints: CachePadded<AtomicU32>,
 }
 
 /// Facts that busy workers read without the lock, and check under it.
@@ -150,7 +150,7 @@ impl<T> Gate<T> {
             state: Mutex::new(state),
             work: Condvar::new(),
             unparked: Condvar::new(),
-            hints: Apart(AtomicU32::new(0)),
+            hints: CachePadded(AtomicU32::new(0)),
         }
     }
 

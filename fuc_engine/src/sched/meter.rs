@@ -1,22 +1,22 @@
 //! Measures what the workers do, so that the governor can judge their number.
 //!
-//! Each worker counts and times its own work in a [`Lap`], and adds it to the shared [`Meter`]
+//! Each worker counts and times its own work in an [`Interval`], and adds it to the shared [`Meter`]
 //! at each checkpoint, and after each task unless that was short. A *window* is the time between two decisions of the
 //! governor; [`Meter::sample`] returns what the workers have done in the current one.
 //!
 //! All atomics are `Relaxed`, and none publishes anything else. They are statistics: a window
-//! that begins while a worker adds its lap may lose or gain that lap.
+//! that begins while a worker adds its interval may lose or gain that interval.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::sync::Apart;
+use crate::sync::CachePadded;
 use crate::sys::Usage;
 
 /// Value of `due_nanos` when only one worker is allowed: nothing is measured.
 const NEVER: u64 = u64::MAX;
 
-/// A lap with less work than this, in less time than [`SHORT_NANOS`], is not worth recording. It is also
+/// An interval with less work than this, in less time than [`SHORT_NANOS`], is not worth recording. It is also
 /// the number of entries between two checkpoints.
 const SHORT_WORK: u64 = 32;
 /// A tenth of the time of an operation that counts as slow.
@@ -28,18 +28,18 @@ const SHORT_NANOS: u64 = 100_000;
 /// server that answers after 0.1 ms: 1.3 ms. Cells: xfs-copy-data, slow-0.1ms-copy-256.
 const SLOW_NANOS: u64 = 50_000;
 
-/// The parts of a unit of work. Sums count parts, because a window may hold only a part of a lap.
+/// The parts of a unit of work. Sums count parts, because a window may hold only a part of an interval.
 const PARTS: f64 = 1024.0;
 
-/// Sums of the workers' laps in one window.
+/// Sums of the workers' intervals in one window.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
     pub(super) work: f64,
-    /// The work of laps whose units were slow on average. A stall makes one lap of each worker slow, but not the others.
+    /// The work of intervals whose units were slow on average. A stall makes one interval of each worker slow, but not the others.
     pub(super) slow_work: f64,
     /// Time spent working, summed over the workers.
     pub(super) busy: Duration,
-    /// The longest lap of any worker.
+    /// The longest interval of any worker.
     pub(super) longest: Duration,
     pub(super) usage: Usage,
 }
@@ -51,22 +51,22 @@ impl Sample {
     }
 }
 
-/// Returns `true` if the units of a lap's work were slow on average. A lap without work counts as one unit.
-pub(super) fn is_slow_lap(lap_nanos: u64, work: u64) -> bool {
-    lap_nanos >= work.max(1).saturating_mul(SLOW_NANOS)
+/// Returns `true` if the units of an interval's work were slow on average. An interval without work counts as one unit.
+pub(super) fn is_slow_interval(interval_nanos: u64, work: u64) -> bool {
+    interval_nanos >= work.max(1).saturating_mul(SLOW_NANOS)
 }
 
 /// Work of one worker that it has not yet added to the meter.
-pub(super) struct Lap {
+pub(super) struct Interval {
     work: u64,
-    /// When the lap began, in nanoseconds since the meter started.
+    /// When the interval began, in nanoseconds since the meter started.
     began_nanos: u64,
-    /// When the last part of the lap began. A lap has several parts if short tasks are recorded together.
+    /// When the last part of the interval began. An interval has several parts if short tasks are recorded together.
     part_began_nanos: u64,
 }
 
-impl Lap {
-    /// Returns a lap that begins at `now_nanos`, in nanoseconds since the meter started.
+impl Interval {
+    /// Returns an interval that begins at `now_nanos`, in nanoseconds since the meter started.
     pub(super) fn at(now_nanos: u64) -> Self {
         Self {
             work: 0,
@@ -81,16 +81,16 @@ impl Lap {
     }
 }
 
-/// The measurement of the last part of a lap.
-pub(super) struct LapPart {
+/// The measurement of the last part of an interval.
+pub(super) struct IntervalPart {
     pub(super) time: Duration,
-    /// `true` if the units of the whole lap's work were slow on average.
+    /// `true` if the units of the whole interval's work were slow on average.
     pub(super) is_slow: bool,
     /// When it ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
 }
 
-impl LapPart {
+impl IntervalPart {
     /// A part that takes no time, or that is not measured.
     pub(super) const SHORT: Self = Self {
         time: Duration::ZERO,
@@ -109,7 +109,7 @@ pub(super) struct Meter {
     /// When the window began, in nanoseconds since `started`.
     began_nanos: AtomicU64,
     /// Workers write it after 32 entries, and read the fields above after each task.
-    sums: Apart<Sums>,
+    sums: CachePadded<Sums>,
 }
 
 /// The work of all workers since the window began.
@@ -131,54 +131,57 @@ impl Meter {
             first_nanos: nanos(first),
             due_nanos: AtomicU64::new(nanos(first)),
             began_nanos: AtomicU64::new(0),
-            sums: Apart(Sums::default()),
+            sums: CachePadded(Sums::default()),
         }
     }
 
-    /// Begins a new lap. Whatever the worker did, or waited for, before now is not recorded.
+    /// Begins a new interval. Whatever the worker did, or waited for, before now is not recorded.
     // As a call, it takes registers from the loop over entries: 5 more instructions an entry.
     #[inline(always)]
-    pub(super) fn start_lap(&self, lap: &mut Lap) {
+    pub(super) fn start_interval(&self, interval: &mut Interval) {
         if self.due_nanos.load(Relaxed) != NEVER {
-            *lap = Lap::at(self.now_nanos());
+            *interval = Interval::at(self.now_nanos());
         }
     }
 
-    /// Returns `true` if a lap is so short that the next task becomes a part of it, and the governor is not
+    /// Returns `true` if an interval is so short that the next task becomes a part of it, and the governor is not
     /// due. If so, begins a new part.
-    pub(super) fn continues(&self, lap: &mut Lap) -> bool {
+    pub(super) fn continues(&self, interval: &mut Interval) -> bool {
         let due = self.due_nanos.load(Relaxed);
-        if lap.work >= SHORT_WORK || due == NEVER {
+        if interval.work >= SHORT_WORK || due == NEVER {
             return false;
         }
         let now = self.now_nanos();
-        let is_short = now < due && now < lap.began_nanos + SHORT_NANOS;
+        let is_short = now < due && now < interval.began_nanos + SHORT_NANOS;
         if is_short {
-            lap.part_began_nanos = now;
+            interval.part_began_nanos = now;
         }
         is_short
     }
 
-    /// Adds a lap and begins the next one. Returns the last part of the lap, which is short if nothing is measured any more.
+    /// Adds an interval and begins the next one. Returns the last part of the interval, which is short if nothing is measured any more.
     // As a call of its own it costs 1.4 more instructions an entry.
     #[inline(always)]
-    pub(super) fn record(&self, lap: &mut Lap) -> LapPart {
+    pub(super) fn record(&self, interval: &mut Interval) -> IntervalPart {
         if self.due_nanos.load(Relaxed) == NEVER {
-            return LapPart::SHORT;
+            return IntervalPart::SHORT;
         }
         let now = self.now_nanos();
-        let time = now - lap.began_nanos;
-        let window_began = self.began_nanos.load(Relaxed).clamp(lap.began_nanos, now);
-        let (busy, work) = if window_began > lap.began_nanos {
-            // A lap that began before this window is prorated.
+        let time = now - interval.began_nanos;
+        let window_began = self
+            .began_nanos
+            .load(Relaxed)
+            .clamp(interval.began_nanos, now);
+        let (busy, work) = if window_began > interval.began_nanos {
+            // An interval that began before this window is prorated.
             let within = now - window_began;
             let share = within as f64 / time as f64;
-            (within, (lap.work as f64 * PARTS * share) as u64)
+            (within, (interval.work as f64 * PARTS * share) as u64)
         } else {
-            (time, lap.work * PARTS as u64)
+            (time, interval.work * PARTS as u64)
         };
         self.sums.0.work.fetch_add(work, Relaxed);
-        let is_slow = is_slow_lap(time, lap.work);
+        let is_slow = is_slow_interval(time, interval.work);
         if is_slow {
             self.sums.0.slow_work.fetch_add(work, Relaxed);
         }
@@ -186,9 +189,9 @@ impl Meter {
         if time > self.sums.0.longest_nanos.load(Relaxed) {
             self.sums.0.longest_nanos.fetch_max(time, Relaxed);
         }
-        let part = now - lap.part_began_nanos;
-        *lap = Lap::at(now);
-        LapPart {
+        let part = now - interval.part_began_nanos;
+        *interval = Interval::at(now);
+        IntervalPart {
             time: Duration::from_nanos(part),
             is_slow,
             ended_nanos: now,

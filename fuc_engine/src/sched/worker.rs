@@ -4,7 +4,7 @@
 //!   push --> own stack --newest--> run --+-- after each task, and at each checkpoint of a long one:
 //!              ^   |                     |
 //!              |   | empty               +-- 1. takes a delivery              (only after a task)
-//!              |   v                     +-- 2. records the lap, and steps the governor if it is due
+//!              |   v                     +-- 2. records the interval, and steps the governor if it is due
 //!              +-- waits in the gate     +-- 3. lets the job give tasks to another process
 //!              |   for tasks             +-- 4. leaves the oldest task as a spare
 //!              |                         +-- 5. hands a batch to a worker without tasks, or to a new one
@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use super::gate::{Gate, MAIN, Recipient, Thief};
 use super::governor::{FIRST, Governor, Limits};
-use super::meter::{Lap, LapPart, Meter};
+use super::meter::{Interval, IntervalPart, Meter};
 use super::stack::Stack;
 use super::zones::{Occupancy, Zones};
 use crate::sys::{self, SecondWorker, Starter, ThreadUse, Usage};
@@ -173,7 +173,7 @@ pub(crate) struct Worker<'s, 'e, J: Job> {
     /// `true` while other workers may wait for a part of the running task. Then this worker does not wait for them.
     pub(crate) is_awaited: bool,
     pub(crate) scratch: J::Scratch,
-    lap: Lap,
+    interval: Interval,
     pub(crate) job: &'e J,
     pub(super) shared: &'e Shared<J::Task>,
     pub(super) scope: &'s Scope<'s, 'e>,
@@ -210,7 +210,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             expects_many: false,
             zones: Zones::NONE,
             scratch: job.scratch(),
-            lap: Lap::at(0),
+            interval: Interval::at(0),
             job,
             shared,
             scope,
@@ -321,7 +321,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     // `cpz-directories` counts them.
     #[inline(never)]
     fn run_stack(&mut self) {
-        self.shared.meter.start_lap(&mut self.lap);
+        self.shared.meter.start_interval(&mut self.interval);
         while let Some(task) = self.stack.begin_newest() {
             self.job.run(task, self);
             if self.shared.gate.has_delivery() {
@@ -330,8 +330,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let part = match has_more && self.shared.meter.continues(&mut self.lap) {
-                true => LapPart::SHORT,
+            let part = match has_more && self.shared.meter.continues(&mut self.interval) {
+                true => IntervalPart::SHORT,
                 false => self.record(has_more),
             };
             self.count_part(part.time);
@@ -388,16 +388,16 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Counts work for the governor: one for each entry, more for large ones.
     pub(crate) fn count(&mut self, work: u64) {
-        self.lap.count(work);
+        self.interval.count(work);
     }
 
     /// Records the work since the last call, and steps the governor if it is due. The governor does not begin before
     /// there is a backlog, and not in a [small](SMALL_RUN) run of fast operations. The part is short if nothing is measured.
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
-    fn record(&mut self, has_backlog: bool) -> LapPart {
+    fn record(&mut self, has_backlog: bool) -> IntervalPart {
         sys::close_orphans();
-        let part = self.shared.meter.record(&mut self.lap);
+        let part = self.shared.meter.record(&mut self.interval);
         if self.shared.meter.is_due(part.ended_nanos) {
             let is_large = self.expects_many || self.shared.meter.has_recorded(SMALL_RUN);
             let may_begin = has_backlog && (is_large || part.time >= SLOW_OPERATION);
@@ -482,7 +482,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         // Others must not keep out of zones in which nothing is done.
         if gate.park(self.number, || occupancy.count_out(self.zones)) {
             occupancy.count_in(self.zones);
-            self.shared.meter.start_lap(&mut self.lap);
+            self.shared.meter.start_interval(&mut self.interval);
         }
     }
 

@@ -398,12 +398,17 @@ pub(crate) enum PrivateTables {}
 /// tables, threads do not wait for each other there. A started thread then has a table without the descriptors above 2
 /// that others have opened.
 #[cfg(feature = "private-tables")]
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct PrivateTables(());
 
 #[cfg(feature = "private-tables")]
 impl PrivateTables {
     /// Gives the permission.
+    ///
+    /// It is unsafe because the number of a descriptor means another file in each table. No call can find out whether other
+    /// code of the process still uses a number. Only the author of a whole program knows all of its threads, so the
+    /// permission is for programs, and not for libraries.
     ///
     /// # Safety
     /// The observer, the filter and signal handlers run on the engine's threads. The caller promises:

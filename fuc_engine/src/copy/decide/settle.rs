@@ -8,7 +8,7 @@
 //! | 2 | it is a link to nothing, and would be written | stays, or its target is created; a link to the first copy replaces it |
 //! | 3 | the rules replace no dest | is kept, or refused |
 //! | 4 | a copy would destroy its source | is refused as the same file |
-//! | 5 | it is as new as the source, or a copy of it, if that matters | is adopted: further names of the source are linked to it |
+//! | 5 | it is as new as the source, or a copy of it, if that matters | is kept as the copy: further names of the source are linked to it |
 //! | 6 | the user does not agree, if asked | is kept |
 //! | 7 | it is another name of the link to copy | is what the copy would be already |
 //! | 8 | it is a directory | is refused; if dests are backed up, it stays, and making the copy fails |
@@ -103,7 +103,7 @@ pub(crate) enum Settled {
     /// Leave the dest as it is.
     Keep,
     /// Leave the dest as it is. Further names of the source are linked to it.
-    Adopt,
+    KeepAsCopy,
     /// The dest already is what the copy would be. Nothing is left to do.
     AlreadyThere,
     Refuse(Refusal),
@@ -315,7 +315,7 @@ fn for_rules(rules: Rules<'_>, pair: &Pair<'_>) -> Option<Settled> {
         Replace::All | Replace::None | Replace::NoneAndFail => false,
     };
     if is_up_to_date {
-        return Some(Settled::Adopt);
+        return Some(Settled::KeepAsCopy);
     }
     if options.rules.ask && !lookups.ask() {
         return Some(Settled::Keep);
@@ -774,7 +774,7 @@ mod tests {
     }
 
     #[test]
-    fn row_5_a_dest_that_is_as_new_is_adopted() {
+    fn row_5_a_dest_that_is_as_new_is_kept_as_the_copy() {
         let source = Facts {
             bytes: 9,
             ..modified_at(2)
@@ -793,14 +793,14 @@ mod tests {
         let (older, changed) = (Replace::Older, Replace::Changed);
         for (replace, copies_times, dest, stands_for_source, in_doubt, decision) in [
             (older, false, at(1), None, None, WRITE),
-            (older, false, at(2), None, None, Settled::Adopt),
-            (older, true, at(1), Some(true), None, Settled::Adopt),
+            (older, false, at(2), None, None, Settled::KeepAsCopy),
+            (older, true, at(1), Some(true), None, Settled::KeepAsCopy),
             (older, true, at(1), Some(false), None, WRITE),
             (older, true, emptied, None, None, WRITE),
-            (older, false, emptied, None, None, Settled::Adopt),
-            (older, true, modified_at(3), None, None, Settled::Adopt),
-            (older, true, link, None, None, Settled::Adopt),
-            (changed, true, at(2), None, Some(false), Settled::Adopt),
+            (older, false, emptied, None, None, Settled::KeepAsCopy),
+            (older, true, modified_at(3), None, None, Settled::KeepAsCopy),
+            (older, true, link, None, None, Settled::KeepAsCopy),
+            (changed, true, at(2), None, Some(false), Settled::KeepAsCopy),
             (changed, true, at(2), None, Some(true), WRITE),
             (changed, true, at(1), Some(false), None, WRITE),
         ] {

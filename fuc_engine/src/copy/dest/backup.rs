@@ -118,7 +118,7 @@ fn rename_to_backup(
             }
             (Ok(()), None) => {
                 // Between two names of one file, rename succeeds without an effect.
-                let still = ctx.changes.look(spot, Symlinks::NoFollow);
+                let still = ctx.changes.stat(spot, Symlinks::NoFollow);
                 let is_still_there =
                     still.is_ok_and(|still| FileId::of(&still) == FileId::of(dest));
                 if dest.st_nlink > 1 && is_still_there {

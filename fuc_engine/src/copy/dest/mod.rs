@@ -336,7 +336,7 @@ pub(crate) fn open<'o>(
     let opening = Opening { entry, source };
     match entry.may_be_met() {
         true => opening.open_alone(way),
-        false => opening.open(way),
+        false => opening.open_by(way),
     }
 }
 
@@ -347,7 +347,7 @@ impl<'o> Opening<'o> {
     }
 
     #[inline(always)]
-    fn open(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
+    fn open_by(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
         match way {
             Way::Create => match self.create(self.entry.spot()) {
                 Err(Errno::EXIST) => Ok(None),
@@ -371,7 +371,7 @@ impl<'o> Opening<'o> {
     fn open_alone(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
         let ctx = self.entry.ctx;
         let name = collisions::reserve_name(self.entry);
-        let Some(mut dest) = self.open(way)? else {
+        let Some(mut dest) = self.open_by(way)? else {
             return Ok(None);
         };
         // A file that existed is guarded already.
@@ -459,7 +459,7 @@ impl<'o> Opening<'o> {
             .making_room(|| sys::open_emptied(dest, errno))
         {
             Ok(opened) => {
-                let seen = self.look(&opened)?;
+                let seen = self.look_again(&opened)?;
                 let writing = Guards::of_file(writing);
                 Ok(OpenDest {
                     writing,
@@ -514,7 +514,7 @@ impl<'o> Opening<'o> {
         let (spot, origin) = (entry.spot(), Origin::Created);
         let opened = ctx
             .changes
-            .open(spot, origin, || ctx.descriptors.making_room(create));
+            .open_dest(spot, origin, || ctx.descriptors.making_room(create));
         let opened = opened.map_err(|errno| self.failed(errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
         let at = At {
@@ -528,7 +528,7 @@ impl<'o> Opening<'o> {
     /// Prepares the opened dest for the content, if it gets any.
     fn prepare_opened(self, dest: Fd, at: At<'_>) -> Result<OpenDest<'o>, Failure> {
         let Self { entry, .. } = self;
-        let present = self.look(&dest)?;
+        let present = self.look_again(&dest)?;
         if sys::is_regular(&present) && entry.ctx.policy.writes_content {
             return self.empty(dest, at, &present);
         }
@@ -574,7 +574,7 @@ impl<'o> Opening<'o> {
     }
 
     /// Looks at an opened dest again, because another process may have replaced it since. Fails if it is the source.
-    fn look(self, dest: &Fd) -> Result<Stat, Failure> {
+    fn look_again(self, dest: &Fd) -> Result<Stat, Failure> {
         let Self { entry, .. } = self;
         let present = sys::stat_open(dest).map_err(|errno| entry.dest_stat_failure(errno))?;
         self.check_not_source(&present)?;

@@ -80,7 +80,7 @@ pub(crate) struct Known {
 ///
 /// # Errors
 /// One of the two cannot be looked at, or the dest is refused.
-pub(crate) fn look(
+pub(crate) fn look_and_settle(
     entry: &Entry<'_>,
     making: Making,
     source: Option<&Stat>,

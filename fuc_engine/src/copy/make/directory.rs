@@ -67,7 +67,7 @@ pub(crate) fn enter(
 ) -> Result<CopyNode, (Place<CopyDir>, Option<Error>)> {
     let opened = Entry::reach(ctx, &place, FileType::Directory, |entry| {
         let entering = Entering { entry, purpose };
-        entering.open(numbers)
+        entering.open_sides(numbers)
     });
     match opened.unwrap_or_else(|unreached| Err(Some(unreached))) {
         Ok(opened) => {
@@ -96,7 +96,7 @@ struct Entering<'e> {
 
 impl Entering<'_> {
     /// Opens both sides. Fails with `None` if nothing needs to be copied.
-    fn open(&self, numbers: &mut BackupNumbers) -> Result<Opened, Option<Error>> {
+    fn open_sides(&self, numbers: &mut BackupNumbers) -> Result<Opened, Option<Error>> {
         let entry = self.entry;
         let ctx = entry.ctx;
         // As in cp, the dest is looked at first. In a new directory, nothing is there.
@@ -245,8 +245,8 @@ impl Entering<'_> {
         }
     }
 
-    /// Looks at the dest, and settles what happens to what is there. Returns `None` if the directory is to be created, or fails
-    /// because `is_occupied` says that there is something.
+    /// Settles what happens to the dest. Returns `None` if the directory must be created.
+    /// If the place `is_occupied`, that has failed before.
     fn settle(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
         let entry = self.entry;
         let seen = self
@@ -295,7 +295,7 @@ impl Entering<'_> {
         let (dir, name) = (self.entry.dest_dir, self.entry.dest_name);
         ctx.descriptors.making_room(|| {
             let open = || ctx.open_dest_directory(dir, name);
-            ctx.changes.open(self.entry.spot(), origin, open)
+            ctx.changes.open_dest(self.entry.spot(), origin, open)
         })
     }
 

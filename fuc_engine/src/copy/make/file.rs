@@ -191,13 +191,13 @@ impl<'f> Filling<'f> {
             entry
                 .ctx
                 .changes
-                .write(&source.stat, || match options.spares_cache {
+                .write(&source.stat, || match options.drops_cache {
                     true => self.move_past_cache(worker),
                     false => self.move_content(worker, W::copied_piece),
                 })
         };
         match moved {
-            Ok(moved) => self.finish(moved),
+            Ok(moved) => self.complete(moved),
             Err(unmoved) => self.abandon(unmoved),
         }
     }
@@ -254,7 +254,7 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    fn finish(self, moved: Moved) -> Result<Filled, Failure> {
+    fn complete(self, moved: Moved) -> Result<Filled, Failure> {
         let entry = self.entry;
         let method = moved.method;
         let mut attributes = None;

@@ -17,7 +17,7 @@ use crate::sys::{self, At, Blocking, Stat};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
 /// disk in the end.
-pub(super) fn begin(ctx: &Context<'_>) -> Result<(), Error> {
+pub(super) fn note_filesystems(ctx: &Context<'_>) -> Result<(), Error> {
     let Some(durability) = &ctx.durability else {
         return Ok(());
     };
@@ -55,7 +55,7 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
 }
 
 /// Writes everything to the disk that this engine has made and not written before. Reports a failure.
-pub(super) fn finish(run: &CopyRun<'_>) {
+pub(super) fn write_rest(run: &CopyRun<'_>) {
     let ctx = &run.ctx;
     let Some(durability) = &ctx.durability else {
         return;
@@ -68,7 +68,7 @@ pub(super) fn finish(run: &CopyRun<'_>) {
         true => Ok(()),
         false => for_each_parent(ctx, |dir| durability.directory_complete(dir)),
     };
-    if let Err(errno) = synced.and_then(|()| durability.finish()) {
+    if let Err(errno) = synced.and_then(|()| durability.write_rest()) {
         ctx.report.failed(failed(ctx, errno));
     }
 }

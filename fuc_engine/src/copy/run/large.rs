@@ -336,7 +336,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
     }
     resume(entry, worker, |copy| match source {
         Some(source) => copy_content(copy, take(copy.entry, source)?).map(drop),
-        None => match copy.look()? {
+        None => match copy.look_at_source()? {
             ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
             ControlFlow::Break(_) => Ok(()),
         },

@@ -151,7 +151,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
     pub(super) fn look_and_copy(&mut self) -> Result<Processed, Failure> {
-        match self.look()? {
+        match self.look_at_source()? {
             ControlFlow::Continue(source) if large::try_lend(self, &source) => {
                 Ok(large::queue(self, &source, None))
             }
@@ -162,7 +162,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Looks at the source. If its type has changed, the filter may leave it alone now. Queues a directory.
     /// Breaks if there is nothing more to do.
-    pub(super) fn look(&mut self) -> Result<ControlFlow<Processed, Stat>, Failure> {
+    pub(super) fn look_at_source(&mut self) -> Result<ControlFlow<Processed, Stat>, Failure> {
         let entry = self.entry;
         let source = entry
             .stat_source()
@@ -291,7 +291,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 let outcome = self.settle(making, seen, make);
                 let first = match &outcome {
                     Ok(Outcome::Made(written)) => self.find_copy(source, *written),
-                    Ok(Outcome::Kept(Settled::Adopt, dest)) => {
+                    Ok(Outcome::Kept(Settled::KeepAsCopy, dest)) => {
                         self.find_copy(source, Some(FileId::of(dest)))
                     }
                     _ => None,
@@ -310,14 +310,14 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         self.end(outcome, seen)
     }
 
-    /// Links the dest to the first copy of its source. A dest that is adopted becomes a link, too, as in cp.
+    /// Links the dest to the first copy of its source. A dest that is kept as the copy becomes a link, too, as in cp.
     fn link_to(&mut self, first: &FirstCopy, source: &Stat) -> Result<Outcome, Failure> {
         let outcome = self.settle(Making::LinkToCopy, Some(source), |copy, way| {
             let scratch = &mut copy.worker.scratch.own;
             let made = hardlink::link(copy.entry, first, way, scratch)?;
             Ok(made.map(|()| copy.note_copied(Counted::HardLink)))
         })?;
-        if let Outcome::Kept(Settled::Adopt, dest) = &outcome {
+        if let Outcome::Kept(Settled::KeepAsCopy, dest) = &outcome {
             let is_resumed = self.entry.ctx.policy.options.rules.replace == Replace::Changed;
             if !is_resumed || first.itself.id != FileId::of(dest) {
                 let way = Way::Replace(RemovalEvent::Reported);
@@ -402,7 +402,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             is_made: self.run.used.has_made_dest(self.entry),
             is_occupied,
         };
-        settling::look(self.entry, making, source, known)
+        settling::look_and_settle(self.entry, making, source, known)
     }
 
     /// Settles what happens to the dest, and makes it by `make`. `is_occupied` says that creation has failed before, because
@@ -476,7 +476,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         })
     }
 
-    /// Ends an entry about whose dest was decided. If the dest is adopted, `source` was seen.
+    /// Ends an entry about whose dest was decided. If the dest is kept as the copy, `source` was seen.
     #[inline(always)]
     fn end(&mut self, outcome: Outcome, source: Option<&Stat>) -> Result<Processed, Failure> {
         match outcome {
@@ -496,7 +496,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     ) -> Result<Processed, Failure> {
         let Self { run, entry, .. } = *self;
         let ctx = entry.ctx;
-        if let (Settled::Adopt, Some(source)) = (settled, source) {
+        if let (Settled::KeepAsCopy, Some(source)) = (settled, source) {
             self.worker.scratch.tally.kept += 1;
             if ctx.policy.options.rules.replace == Replace::Changed {
                 make::update_attributes(entry, source, dest)?;

@@ -14,7 +14,7 @@ const TWO_WORSE: Machine = Machine {
 
 /// Up to 128 workers add throughput, and wait for a server.
 const SERVER: Machine = Machine {
-    lap: Duration::from_millis(1),
+    interval: Duration::from_millis(1),
     speedup: |n| n as f64,
     waits: Waits::Server,
     ..TWO_CORES
@@ -51,7 +51,7 @@ type Row = (
 fn the_number_of_workers_suits_the_machine() {
     let cores_16 = |speedup| Machine {
         limits: cores(16),
-        lap: Duration::from_micros(400),
+        interval: Duration::from_micros(400),
         speedup,
         ..TWO_CORES
     };
@@ -73,7 +73,7 @@ fn the_number_of_workers_suits_the_machine() {
         ..TWO_CORES
     };
     let gaining = |speedup| Machine {
-        lap: Duration::from_micros(450),
+        interval: Duration::from_micros(450),
         speedup,
         ..SERVER
     };
@@ -191,7 +191,7 @@ fn the_number_of_workers_is_lowered_when_the_work_changes() {
     run.shares(&SERVER, Duration::from_millis(200));
     assert!(run.governor().workers() > 2);
     let computing = Machine {
-        lap: Duration::from_micros(8),
+        interval: Duration::from_micros(8),
         ..TWO_CORES
     };
     let shares = run.shares(&computing, Duration::from_secs(1));
@@ -225,7 +225,7 @@ fn long_waits_do_not_delay_the_check_of_a_number_that_has_won() {
 }
 
 /// Returns what is known when the governor steps for the first time, if entries are fast.
-fn first_lap() -> Sample {
+fn first_interval() -> Sample {
     Sample {
         work: 32.0,
         busy: FIRST,
@@ -252,7 +252,7 @@ fn measure(governor: &mut Governor, began: Duration, speed: f64, longest: Durati
 #[test]
 fn a_step_with_an_older_clock_changes_nothing_and_one_worker_needs_none() {
     let mut governor = Governor::new(Limits::of(4), SecondWorker::Pays);
-    governor.step(FIRST, first_lap());
+    governor.step(FIRST, first_interval());
     assert!(!governor.step(FIRST / 2, Sample::default()));
     assert_eq!(Governor::new(Limits::of(1), SecondWorker::Pays).due(), None);
 }
@@ -268,7 +268,7 @@ fn usage(cpu: Duration, voluntary_switches: u64) -> Usage {
 #[test]
 fn a_stall_is_not_taken_for_waiting_workers() {
     let mut governor = Governor::new(cores(2), SecondWorker::Pays);
-    governor.step(FIRST, first_lap());
+    governor.step(FIRST, first_interval());
     let probe = governor.due().unwrap();
     // Both workers waited for a full log once, and had not done much before.
     let stall = Duration::from_millis(54);
@@ -295,7 +295,7 @@ fn a_stall_is_not_taken_for_waiting_workers() {
 #[test]
 fn a_stall_of_both_workers_is_not_taken_for_a_slow_server() {
     let mut governor = Governor::new(cores(2), SecondWorker::Pays);
-    governor.step(FIRST, first_lap());
+    governor.step(FIRST, first_interval());
     // A copy to an XFS whose log was full: both workers waited for 43 ms.
     let sample = Sample {
         work: 377.0,

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use std::time::Duration;
 
 use crate::sched::governor::{Governor, Limits};
-use crate::sched::meter::{Sample, is_slow_lap};
+use crate::sched::meter::{Sample, is_slow_interval};
 use crate::sys::SecondWorker;
 
 /// The speed of work on a machine, as measured for the benchmark's cells.
@@ -20,7 +20,7 @@ pub(super) struct Machine {
     pub(super) limits: Limits,
     pub(super) second: SecondWorker,
     /// Time from one checkpoint to the next, with one worker.
-    pub(super) lap: Duration,
+    pub(super) interval: Duration,
     /// Throughput of n workers; that of one is 1.
     pub(super) speedup: fn(usize) -> f64,
     /// Other processes take up to this share of each worker's speed, and another share every 5 ms.
@@ -35,9 +35,9 @@ pub(super) enum Waits {
     Never,
     /// They wait for each other. This is the number of busy processors if n run.
     Lock(fn(usize) -> f64),
-    /// They wait for a disk during most of a lap, whatever their number.
+    /// They wait for a disk during most of an interval, whatever their number.
     Disk,
-    /// They wait for a server during most of a lap, whatever their number.
+    /// They wait for a server during most of an interval, whatever their number.
     Server,
 }
 
@@ -67,7 +67,7 @@ pub(super) const TWO_CORES: Machine = Machine {
     name: "two cores",
     limits: cores(2),
     second: SecondWorker::Pays,
-    lap: LAP,
+    interval: LAP,
     speedup: |n| n.min(2) as f64,
     noise: 0.0,
     stalls: Stalls::None,
@@ -89,7 +89,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, large files",
-        lap: Duration::from_millis(3),
+        interval: Duration::from_millis(3),
         speedup: |n| [1.0, 1.9][n.min(2) - 1],
         noise: 0.1,
         ..TWO_CORES
@@ -131,7 +131,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, contention for a log",
-        lap: Duration::from_micros(300),
+        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 1.25, 0.95, 0.7, 0.6][n.min(5) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
@@ -142,7 +142,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, XFS, two worse",
         second: SecondWorker::Unknown,
-        lap: Duration::from_micros(300),
+        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 0.7, 0.6][n.min(3) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
@@ -152,7 +152,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, XFS, two better",
         second: SecondWorker::Unknown,
-        lap: Duration::from_micros(600),
+        interval: Duration::from_micros(600),
         speedup: |n| [1.0, 1.75, 1.5][n.min(3) - 1],
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
@@ -161,7 +161,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, a server, 1 ms",
-        lap: Duration::from_millis(1),
+        interval: Duration::from_millis(1),
         speedup: |n| n as f64,
         noise: 0.1,
         waits: Waits::Server,
@@ -169,7 +169,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, a server, 16 useful",
-        lap: Duration::from_millis(1),
+        interval: Duration::from_millis(1),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
         waits: Waits::Server,
@@ -177,7 +177,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, a server, 0.1 ms",
-        lap: Duration::from_micros(1200),
+        interval: Duration::from_micros(1200),
         speedup: |n| n.min(40) as f64,
         noise: 0.2,
         waits: Waits::Server,
@@ -185,7 +185,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, a server, 70 ms",
-        lap: Duration::from_millis(70),
+        interval: Duration::from_millis(70),
         speedup: |n| n as f64,
         noise: 0.1,
         waits: Waits::Server,
@@ -193,7 +193,7 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, a server, 70 ms, 16 useful",
-        lap: Duration::from_millis(70),
+        interval: Duration::from_millis(70),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
         waits: Waits::Server,
@@ -202,7 +202,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, slow calls",
         limits: cores(16),
-        lap: Duration::from_millis(100),
+        interval: Duration::from_millis(100),
         speedup: |n| n.min(16) as f64,
         noise: 0.1,
         ..TWO_CORES
@@ -210,7 +210,7 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, contention for a log",
         limits: cores(16),
-        lap: Duration::from_micros(300),
+        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 1.8, 2.4, 2.8][n.min(4) - 1] * (4.0 / n.max(4) as f64).sqrt(),
         noise: 0.3,
         stalls: Stalls::One(Duration::from_millis(8)),
@@ -237,8 +237,8 @@ pub(super) struct Run {
     /// `None`: the number is fixed.
     governor: Option<Governor>,
     workers: usize,
-    /// The laps of the workers that run: when each one ends, its worker, and when it began. The next end comes first.
-    laps: BinaryHeap<Reverse<(Duration, usize, Duration)>>,
+    /// The intervals of the workers that run: when each one ends, its worker, and when it began. The next end comes first.
+    intervals: BinaryHeap<Reverse<(Duration, usize, Duration)>>,
     is_running: Vec<bool>,
     sample: Sample,
     window: Duration,
@@ -266,7 +266,7 @@ impl Run {
         Self {
             governor: fixed.is_none().then_some(governor),
             workers: fixed.unwrap_or(1),
-            laps: BinaryHeap::from([Reverse((Duration::ZERO, 0, Duration::ZERO))]),
+            intervals: BinaryHeap::from([Reverse((Duration::ZERO, 0, Duration::ZERO))]),
             is_running,
             sample: Sample::default(),
             window: Duration::ZERO,
@@ -294,8 +294,8 @@ impl Run {
         self.governor.as_ref().expect("the number is not fixed")
     }
 
-    /// Returns how long the next lap of `worker` takes.
-    fn lap(&mut self, machine: &Machine, worker: usize, now: Duration) -> Duration {
+    /// Returns how long the next interval of `worker` takes.
+    fn interval(&mut self, machine: &Machine, worker: usize, now: Duration) -> Duration {
         let slice = now.as_millis() as u64 / 5;
         if slice != self.slice {
             self.slice = slice;
@@ -303,10 +303,10 @@ impl Run {
                 *speed = 1.0 - machine.noise * self.random.next();
             }
         }
-        let running = self.laps.len() + 1;
+        let running = self.intervals.len() + 1;
         let each = (machine.speedup)(running) / running as f64;
-        let lap = machine
-            .lap
+        let interval = machine
+            .interval
             .div_f64(each * self.speed[worker])
             .mul_f64(0.7 + 0.6 * self.random.next());
         let at = self.phase + now;
@@ -321,33 +321,33 @@ impl Run {
             Stalls::One(_) => Duration::ZERO,
         };
         let in_period = Duration::from_nanos((at.as_nanos() % STALL_PERIOD.as_nanos()) as u64);
-        if in_period + lap > STALL_PERIOD - stall {
-            lap + (STALL_PERIOD - in_period).min(stall)
+        if in_period + interval > STALL_PERIOD - stall {
+            interval + (STALL_PERIOD - in_period).min(stall)
         } else {
-            lap
+            interval
         }
     }
 
-    fn start_lap(&mut self, machine: &Machine, worker: usize, now: Duration) {
-        let lap = self.lap(machine, worker, now);
-        self.laps.push(Reverse((now + lap, worker, now)));
+    fn start_interval(&mut self, machine: &Machine, worker: usize, now: Duration) {
+        let interval = self.interval(machine, worker, now);
+        self.intervals.push(Reverse((now + interval, worker, now)));
         self.is_running[worker] = true;
     }
 
     /// Goes on until `end`.
     fn run(&mut self, machine: &Machine, end: Duration) {
         loop {
-            let &Reverse((now, worker, began)) = self.laps.peek().expect("a worker runs");
+            let &Reverse((now, worker, began)) = self.intervals.peek().expect("a worker runs");
             self.times[self.workers] += now.min(end).saturating_sub(self.now);
             self.now = now.min(end);
             if now > end {
                 return;
             }
             self.record(machine, began, now);
-            self.laps.pop();
+            self.intervals.pop();
             self.is_running[worker] = false;
-            if self.laps.len() < self.workers {
-                self.start_lap(machine, worker, now);
+            if self.intervals.len() < self.workers {
+                self.start_interval(machine, worker, now);
             }
             self.start_workers(machine, now);
         }
@@ -357,7 +357,7 @@ impl Run {
         self.done += 1;
         let within = now - began.max(self.window).min(now);
         let share = within.as_secs_f64() / (now - began).as_secs_f64().max(1e-9);
-        let running = self.laps.len();
+        let running = self.intervals.len();
         let (entries, processors) = match machine.waits {
             Waits::Never => (32.0, running as f64),
             Waits::Lock(processors) => (32.0, processors(running)),
@@ -366,7 +366,7 @@ impl Run {
         };
         let work = entries * share;
         self.sample.work += work;
-        if is_slow_lap((now - began).as_nanos() as u64, entries as u64) {
+        if is_slow_interval((now - began).as_nanos() as u64, entries as u64) {
             self.sample.slow_work += work;
         }
         self.sample.busy += within;
@@ -392,11 +392,11 @@ impl Run {
     fn start_workers(&mut self, machine: &Machine, now: Duration) {
         let now = now + Duration::from_micros(60);
         for worker in 0..self.is_running.len() {
-            if self.laps.len() >= self.workers {
+            if self.intervals.len() >= self.workers {
                 return;
             }
             if !self.is_running[worker] {
-                self.start_lap(machine, worker, now);
+                self.start_interval(machine, worker, now);
             }
         }
     }
@@ -427,7 +427,11 @@ fn a_governed_run_is_nearly_as_fast_as_the_best_fixed_number() {
     let times = [50, 250, 1000, 4000].map(Duration::from_millis);
     println!("{:36} {times:8.0?}", "governed / best, in runs of");
     for machine in MACHINES {
-        let share = share_of_best(machine, machine.lap * 60 + Duration::from_millis(150), 1);
+        let share = share_of_best(
+            machine,
+            machine.interval * 60 + Duration::from_millis(150),
+            1,
+        );
         assert!(share > 0.7, "{}: {share:.3}", machine.name);
         if let Ok(runs) = runs {
             let shares = times.map(|time| share_of_best(machine, time, runs));
