@@ -13,7 +13,7 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
 
 use fuc_cli::command::Command;
@@ -326,8 +326,8 @@ fn take_part(
             for _ in &copiers {
                 let _ = parts.0.send(None);
             }
-            let bytes = copiers.into_iter().map(|copier| copier.join());
-            summary.bytes += bytes.flatten().sum::<u64>();
+            let bytes = copiers.into_iter().flat_map(ScopedJoinHandle::join);
+            summary.bytes += bytes.sum::<u64>();
             result(summary)
         };
         transport::serve(peer, &mut world, local, finish)
