@@ -322,8 +322,9 @@ impl Observer for Slow {
         self.linger();
     }
 
+    /// Events have paths, which are long in a deep tree, so they are wanted only to pause at them.
     fn wants_events(&self) -> bool {
-        true
+        !self.alone.is_zero() || !self.with_help.is_zero()
     }
 
     fn on_event(&self, _: Event<'_>) {

@@ -205,7 +205,7 @@ fn deep_and_wide_trees_are_shared_if_they_have_branches() {
 #[test]
 #[ignore = "slow"]
 fn very_deep_and_wide_trees_are_shared_if_they_have_branches() {
-    trees_of_extreme_shapes(15_000);
+    trees_of_extreme_shapes(8_000);
 }
 
 #[test]
