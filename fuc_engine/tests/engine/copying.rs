@@ -172,7 +172,12 @@ fn a_busy_program_is_replaced_by_force_only() {
     let tree = Tree::at(&scratch);
     tree.file("new", "content").mode(0o755);
     let [new, busy] = ["new", "busy"].map(|name| tree.path().join(name));
-    fs::copy("/bin/sleep", &busy).unwrap();
+    // Another process copies the program. A fork of this one could hold it open for writing when it is started.
+    let made = std::process::Command::new("cp")
+        .arg("/bin/sleep")
+        .arg(&busy)
+        .status();
+    assert!(made.unwrap().success());
     let before = Snapshot::of(&busy, all_but_atime());
     let mut sleeping = std::process::Command::new(&busy).arg("60").spawn().unwrap();
     let plainly = copy(&new, &busy);
