@@ -163,8 +163,49 @@ mod tests {
     use super::*;
     use Protection::{Writable, WriteProtected};
 
+    const UNREADABLE: Errno = Errno::ACCESS;
+
     fn policy(ask: Ask) -> RemoveOp<'static> {
         RemoveOp::new().with(|options| options.ask = ask)
+    }
+
+    fn asks(step: Step, access: Protection) -> Prompt {
+        Prompt::Ask(Inquiry {
+            step,
+            kind: Kind::Directory,
+            access,
+        })
+    }
+
+    fn asked(prompt: Prompt) -> Option<Step> {
+        match prompt {
+            Prompt::Ask(inquiry) => Some(inquiry.step),
+            Prompt::Proceed => None,
+            Prompt::Fail(errno) => panic!("failed: {errno}"),
+        }
+    }
+
+    #[test]
+    fn a_question_is_due_as_the_policy_says() {
+        for (ask, access, is_due) in [
+            (Ask::Never, Writable, false),
+            (Ask::Never, WriteProtected, false),
+            (Ask::IfWriteProtected, Writable, false),
+            (Ask::IfWriteProtected, WriteProtected, true),
+            (Ask::Always, Writable, true),
+            (Ask::Always, WriteProtected, true),
+        ] {
+            let row = format!("{ask:?}, {access:?}");
+            let policy = policy(ask);
+            let removing = before_removing(&policy, access, || Ok(Kind::File)).unwrap();
+            let entering = before_entering(&policy, access, || Ok(false));
+            let trying = before_trying_unread(&policy, access, UNREADABLE);
+            let empty = before_removing_empty(&policy, access, || Ok(true));
+            assert_eq!(empty != Prompt::Proceed, is_due, "removing empty: {row}");
+            assert_eq!(removing != Prompt::Proceed, is_due, "removing: {row}");
+            assert_eq!(entering != Prompt::Proceed, is_due, "entering: {row}");
+            assert_eq!(trying != Prompt::Proceed, is_due, "trying: {row}");
+        }
     }
 
     #[test]
@@ -174,6 +215,52 @@ mod tests {
         assert_eq!(removing, Ok(Prompt::Proceed));
         let entering = before_entering(&policy, Writable, || panic!("looked into the directory"));
         assert_eq!(entering, Prompt::Proceed);
+    }
+
+    #[test]
+    fn the_question_before_entering_depends_on_the_content() {
+        for (is_empty, expected) in [(Ok(true), Step::Remove), (Ok(false), Step::Enter)] {
+            let prompt = before_entering(&policy(Ask::Always), Writable, || is_empty);
+            assert_eq!(asked(prompt), Some(expected), "{is_empty:?}");
+        }
+        let unreadable = Err(UNREADABLE);
+        let prompt = before_entering(&policy(Ask::Always), Writable, || unreadable);
+        assert_eq!(prompt, Prompt::Fail(UNREADABLE));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_asked_about_only_if_it_must_be_empty_or_is_unlocked() {
+        let ask = |step| asks(step, WriteProtected);
+        for (empty_directories, unlock, expected) in [
+            (false, false, Prompt::Fail(UNREADABLE)),
+            (true, false, ask(Step::Remove)),
+            (false, true, ask(Step::TryUnread)),
+        ] {
+            let mut policy = policy(Ask::Always);
+            policy.empty_directories = empty_directories;
+            policy.unlock = unlock;
+            let prompt = before_trying_unread(&policy, WriteProtected, UNREADABLE);
+            assert_eq!(prompt, expected, "{empty_directories} {unlock}");
+        }
+    }
+
+    #[test]
+    fn the_question_about_an_operand_that_must_be_empty_depends_on_the_content() {
+        let ask = |step| asks(step, Writable);
+        for (is_empty, expected) in [
+            (Ok(true), ask(Step::Remove)),
+            (Ok(false), Prompt::Fail(Errno::ISDIR)),
+            (Err(UNREADABLE), ask(Step::TryUnread)),
+        ] {
+            let prompt = before_removing_empty(&policy(Ask::Always), Writable, || is_empty);
+            assert_eq!(prompt, expected, "{is_empty:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_looked_at_fails() {
+        let prompt = before_removing(&policy(Ask::Always), Writable, || Err(Errno::NOENT));
+        assert_eq!(prompt, Err(Errno::NOENT));
     }
 
     #[test]

@@ -4,11 +4,13 @@ use std::fs;
 use std::io::ErrorKind;
 use std::iter;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 
 use fuc_engine::{Ask, Cancel, Operation, Refusal, RemoveOp, remove_contents, remove_tree};
 use rustix::io::Errno;
-use testkit::probe::{self, NOBODY};
+use testkit::probe::{self, Fs, LoopMount, NOBODY};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, chain, wide};
 
@@ -255,4 +257,42 @@ fn questions_are_about_entries_and_not_about_the_directory_that_is_emptied() {
     asked.sort();
     assert_eq!(asked, ["remove File f", "remove File keep"]);
     assert!(tree.path().join("keep").exists());
+}
+
+#[test]
+fn what_the_options_do_not_permit_is_refused_and_stays() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(&scratch);
+    tree.dir("empty")
+        .file("full/f", "")
+        .file("t/f", "")
+        .dir("t/m");
+    let at = |name: &str| tree.path().join(name);
+    let flat = RemoveOp::new().with(|removal| removal.recursive = false);
+    let refused = Failure::refused(Refusal::NotRecursive, at("empty"));
+    let told = remove_with(flat.clone(), [at("empty")]);
+    assert_eq!(told, Told::complete(0, 0).with([refused]));
+    let empty_ones = flat.with(|removal| removal.empty_directories = true);
+    let failed = Failure::failed(Operation::Remove, at("full"), Errno::NOTEMPTY);
+    let told = remove_with(empty_ones, [at("empty"), at("full")]);
+    assert_eq!(told, Told::complete(1, 0).with([failed]));
+
+    let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    Tree::at(mount.path()).file("kept", "");
+    let whole = RemoveOp::new().with(|removal| removal.preserve_mount_points = true);
+    let refused = Failure::refused(Refusal::MountPoint, mount.path());
+    let told = remove_with(whole, [mount.path()]);
+    assert_eq!(told, Told::complete(0, 0).with([refused]));
+    let run = |program: &str, args: &[&Path]| {
+        let status = Command::new(program).args(args).status();
+        assert!(status.is_ok_and(|status| status.success()), "{program}");
+    };
+    run("mount", &[Path::new("--bind"), mount.path(), &at("t/m")]);
+    let staying = RemoveOp::new().with(|removal| removal.one_file_system = true);
+    let told = remove_with(staying, [at("t")]);
+    let is_kept = at("t/m/kept").exists();
+    run("umount", &[&at("t/m")]);
+    let refused = Failure::refused(Refusal::OtherFilesystem, at("t/m"));
+    assert_eq!(told, Told::complete(1, 0).with([refused]));
+    assert!(is_kept);
 }

@@ -191,6 +191,8 @@ mod tests {
     use super::*;
 
     const FILE: u32 = 0o100_000;
+    const DIRECTORY: u32 = 0o040_000;
+    const SOCKET: u32 = 0o140_000;
 
     fn preserve(mode: ModePolicy, ownership: bool) -> Preserve {
         Preserve {
@@ -226,6 +228,67 @@ mod tests {
     }
 
     #[test]
+    fn the_last_mode_follows_the_policy() {
+        use Origin::{Created, Existing};
+        for (mode, ownership, source, origin, last) in [
+            (ModePolicy::Default, false, FILE | 0o4777, Created, None),
+            (
+                ModePolicy::Default,
+                true,
+                FILE | 0o7777,
+                Created,
+                Some(0o755),
+            ),
+            (
+                ModePolicy::Default,
+                true,
+                DIRECTORY | 0o7777,
+                Created,
+                Some(0o1755),
+            ),
+            (ModePolicy::Default, true, FILE | 0o7777, Existing, None),
+            (
+                ModePolicy::Preserve,
+                false,
+                FILE | 0o4751,
+                Existing,
+                Some(0o4751),
+            ),
+            (
+                ModePolicy::Discard,
+                false,
+                FILE | 0o777,
+                Created,
+                Some(0o644),
+            ),
+            (
+                ModePolicy::Discard,
+                false,
+                SOCKET | 0o600,
+                Created,
+                Some(0o755),
+            ),
+            (ModePolicy::Discard, false, FILE | 0o777, Existing, None),
+        ] {
+            let preserve = preserve(mode, ownership);
+            let row = format!("{preserve:?} {source:o} {origin:?}");
+            assert_eq!(
+                when_complete(&preserve, source, origin, || 0o022),
+                last,
+                "{row}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_directory_keeps_the_set_group_id_that_it_inherited() {
+        let owned = preserve(ModePolicy::Default, true);
+        let last =
+            when_directory_complete(&owned, DIRECTORY | 0o777, 0o2700, Origin::Created, || 0o022);
+        assert_eq!(last, Some(0o2755));
+    }
+
+    #[test]
     fn an_existing_dest_grants_nothing_that_the_copy_will_not_grant() {
         let preserved = preserve(ModePolicy::Preserve, false);
         assert_eq!(
@@ -246,6 +309,33 @@ mod tests {
             (0o050, Some(0o750)),
         ] {
             assert_eq!(while_filled(granted), filling, "{granted:o}");
+        }
+    }
+
+    #[test]
+    fn only_an_inherited_set_group_id_bit_is_set_again() {
+        use Origin::{Created, Existing};
+        for (present, origin, last) in [
+            (0o2311, Created, Some(0o2311)),
+            (0o2311, Existing, None),
+            (0o2711, Created, None),
+            (0o311, Created, None),
+        ] {
+            let last_mode = of_unfilled_directory(DIRECTORY | present, origin);
+            assert_eq!(last_mode, last, "{present:o} {origin:?}");
+        }
+    }
+
+    #[test]
+    fn another_owner_gets_no_special_bits() {
+        for (policy, kind, mode) in [
+            (ModePolicy::Preserve, FileType::RegularFile, 0o755),
+            (ModePolicy::Preserve, FileType::Directory, 0o755),
+            (ModePolicy::Default, FileType::Fifo, 0o7755),
+            (ModePolicy::Default, FileType::Directory, 0o1755),
+        ] {
+            let without_owner = without_owner(&preserve(policy, true), 0o7755, kind);
+            assert_eq!(without_owner, mode, "{policy:?} {kind:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ fn mirror(copy: CopyOp<'static>) -> CopyOp<'static> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: config().cases.div_ceil(2), ..config() })]
+    #![proptest_config(config())]
 
     #[test]
     fn engines_make_random_trees_equal_to_their_source(
