@@ -37,9 +37,9 @@ fn copy_range(copy: &LargeCopy, range: Range<u64>) -> bool {
     let source = File::open(&copy.source).unwrap();
     let dest = File::options().write(true).open(&copy.dest).unwrap();
     let found = [&source, &dest].map(|file| file.metadata().unwrap());
-    assert_eq!([&found[0], &found[1]].map(|file| file.ino()), copy.inodes);
+    assert_eq!([&found[0], &found[1]].map(MetadataExt::ino), copy.inodes);
     assert_eq!(
-        [&found[0], &found[1]].map(|file| file.len()),
+        [&found[0], &found[1]].map(fs::Metadata::len),
         [copy.bytes; 2]
     );
     assert_eq!(found[0].mtime(), copy.modified);
