@@ -100,7 +100,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// Returns the totals of the summary that both forms show, except for the entries.
-fn totals(summary: &Summary) -> [Total; 14] {
+fn totals(summary: &Summary) -> [Total; 15] {
     [
         ("files", "files", summary.files, count),
         ("directories", "directories", summary.directories, count),
@@ -117,6 +117,7 @@ fn totals(summary: &Summary) -> [Total; 14] {
         ),
         ("kept", "kept", summary.kept, count),
         ("compared", "compared", summary.compared, count),
+        ("merged", "merged directories", summary.merged, count),
         ("deleted", "deleted", summary.deleted, count),
         ("not_deleted", "not deleted", summary.not_deleted, count),
         ("failures", "failures", summary.failures, count),

@@ -78,10 +78,10 @@ pub enum Operation {
     SetContext,
 }
 
-impl Operation {
-    /// Returns a verb phrase that completes "cannot ...".
-    fn phrase(self) -> &'static str {
-        match self {
+/// Shows a verb phrase that completes "cannot ...".
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Remove => "remove",
             Self::Stat => "stat",
             Self::StatParent => "stat the parent of",
@@ -110,7 +110,7 @@ impl Operation {
             Self::KeepTimes | Self::KeepParentTimes => "keep the times of",
             Self::KeepXattrs => "keep the extended attributes of",
             Self::SetContext => "set the security context of",
-        }
+        })
     }
 }
 
@@ -222,6 +222,16 @@ pub enum Cause {
 /// One entry that could not be processed.
 ///
 /// If the kernel refused, [`source`](std::error::Error::source) is its reason as an [`io::Error`]. The
+/// Shows the reason: that of the kernel, or of the engine.
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(_, raw) => io::Error::from_raw_os_error(*raw).fmt(f),
+            Self::Refused(refusal) => refusal.fmt(f),
+        }
+    }
+}
+
 /// message contains the reason, too.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
@@ -244,7 +254,7 @@ impl fmt::Display for Inner {
         match (self.cause, &self.other) {
             (Cause::Failed(operation, raw), _) => {
                 let reason = io::Error::from_raw_os_error(raw);
-                write!(f, "cannot {} {path:?}: {reason}", operation.phrase())
+                write!(f, "cannot {operation} {path:?}: {reason}")
             }
             (Cause::Refused(refusal), None) => write!(f, "refused {path:?}: {refusal}"),
             (Cause::Refused(refusal), Some((_, other))) => {

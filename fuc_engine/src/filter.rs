@@ -114,6 +114,9 @@ pub enum Verdict {
 pub(crate) trait Location {
     /// Returns the path of the directory, or of `name` in it, if `operand` is the path of its operand.
     fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf;
+
+    /// Returns the number of directories between the operand and the entries of the directory.
+    fn depth(&self) -> usize;
 }
 
 /// The names above an entry. Builds a path only on request.
@@ -170,6 +173,12 @@ impl Candidate<'_> {
     /// Fails if the entry no longer exists, or if its directory must not be searched.
     pub fn metadata(&self) -> io::Result<Metadata> {
         File::from((self.open)()?).metadata()
+    }
+
+    /// Returns the number of components below the operand: 1 for an entry of the operand itself.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        1 + self.above.directory.depth()
     }
 
     /// Builds the path: that of the operand, and the names below it.

@@ -53,18 +53,17 @@
 //!
 //! [`RemoveOp::run`] and [`CopyOp::run`] take an iterator of operands and an [`Observer`]. A failed entry does
 //! not end a run: the observer receives the failure, the run goes on with the other entries, and the
-//! [`Summary`] counts it. A mutex around a vector is an observer that collects failures.
+//! [`Summary`] counts it. [`Failures`] is an observer that collects them, as is a mutex around a vector.
 //! [Warnings](Observer::warned) are not failures.
 //!
 //! ```
 //! use std::io::ErrorKind;
-//! use std::sync::Mutex;
-//! use fuc_engine::RemoveOp;
+//! use fuc_engine::{Failures, RemoveOp};
 //!
-//! let failures = Mutex::new(Vec::new());
+//! let failures = Failures::new();
 //! let summary = RemoveOp::new().run(["/missing/a".into(), "/missing/b".into()], &failures);
 //! assert_eq!((summary.entries, summary.failures), (0, 2));
-//! for failure in failures.into_inner().unwrap() {
+//! for failure in failures.into_errors() {
 //!     assert_eq!(failure.kind(), ErrorKind::NotFound);
 //!     eprintln!("{failure}");
 //! }
@@ -79,31 +78,16 @@
 //! ```
 //! use std::thread;
 //! use std::time::Duration;
-//! use fuc_engine::{Counts, Error, Observer, RemoveOp};
-//!
-//! #[derive(Default)]
-//! struct Progress {
-//!     counts: Counts,
-//! }
-//!
-//! impl Observer for Progress {
-//!     fn failed(&self, error: Error) {
-//!         eprintln!("{error}");
-//!     }
-//!
-//!     fn counts(&self) -> Option<&Counts> {
-//!         Some(&self.counts)
-//!     }
-//! }
+//! use fuc_engine::{Failures, RemoveOp};
 //!
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let tree = dir.path().join("tree");
 //! # std::fs::create_dir_all(tree.join("sub")).unwrap();
-//! let progress = Progress::default();
+//! let progress = Failures::new();
 //! let summary = thread::scope(|scope| {
 //!     let removal = scope.spawn(|| RemoveOp::new().run([tree], &progress));
 //!     while !removal.is_finished() {
-//!         println!("{} entries", progress.counts.entries());
+//!         println!("{} entries", progress.counts().entries());
 //!         thread::sleep(Duration::from_millis(100));
 //!     }
 //!     removal.join().unwrap()
@@ -345,9 +329,9 @@ cfg_if! {
         };
         pub use error::{Cause, Error, Operation, Refusal};
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
-        pub use observer::{Counts, Event, Observer, Question, RemovalTarget, Summary};
+        pub use observer::{Counts, Event, Failures, Observer, Question, RemovalTarget, Summary};
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
-        pub use setup::{Cancel, Execution, Throttle};
+        pub use setup::{BaseDir, Cancel, Execution, Throttle};
         #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;
 

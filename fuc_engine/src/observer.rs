@@ -3,8 +3,8 @@
 
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 #[cfg(feature = "distribute")]
 use serde::{Deserialize, Serialize};
@@ -282,6 +282,47 @@ impl Counts {
     /// Returns a directory in which the run has worked since the last call or shortly before it. Of a copy, it is
     /// the source.
     ///
+/// Collects the failures of runs, and counts their progress. Ignores warnings.
+///
+/// An observer that does more can contain one, and pass on what it receives.
+#[derive(Debug, Default)]
+pub struct Failures {
+    errors: Mutex<Vec<Error>>,
+    counts: Counts,
+}
+
+impl Failures {
+    /// Creates an observer that has received nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the failures, in the order in which they were received.
+    #[must_use]
+    pub fn into_errors(self) -> Vec<Error> {
+        self.errors
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the progress, which is that of all runs together.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl Observer for Failures {
+    fn failed(&self, error: Error) {
+        lock(&self.errors).push(error);
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
+    }
+}
+
     /// The first call returns `None`. Each call asks the workers for the answer of the next one.
     pub fn directory(&self) -> Option<PathBuf> {
         self.wants_directory.store(true, Relaxed);
@@ -330,7 +371,7 @@ pub struct Summary {
     /// The number of those entries that are regular files, but not `hard_links`.
     pub files: u64,
     /// The number of those entries that are directories. A copy includes directories that existed before, into
-    /// which it copied.
+    /// which it copied: the `merged` ones.
     pub directories: u64,
     /// The number of those entries that are symbolic links, including those of
     /// [`LinkKind::Symbolic`](crate::LinkKind::Symbolic).
@@ -384,6 +425,8 @@ impl AddAssign for Summary {
         // Naming all fields makes the compiler find a new one that is not added.
         let Self {
             entries,
+    /// The number of those directories that existed before. A removal has 0.
+    pub merged: u64,
             files,
             directories,
             symlinks,
@@ -438,6 +481,7 @@ mod tests {
     }
 
     #[test]
+            merged,
     fn a_sum_of_two_runs_has_the_totals_of_both() {
         let run = |factor| Summary {
             entries: 21 * factor,
@@ -456,6 +500,7 @@ mod tests {
             kept: 12 * factor,
             compared: 13 * factor,
             deleted: 14 * factor,
+        self.merged += merged;
             not_deleted: 15 * factor,
         };
         let mut sum = run(1);
@@ -478,3 +523,4 @@ mod tests {
         );
     }
 }
+            merged: 16 * factor,

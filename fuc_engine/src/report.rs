@@ -224,7 +224,7 @@ pub(crate) fn complete_or_first_failure(
 
 /// The failures and warnings of a run that are not yet reported, and the progress of the operands.
 #[derive(Default)]
-pub(crate) struct Failures(Mutex<Held>);
+pub(crate) struct OrderedFailures(Mutex<Held>);
 
 #[derive(Default)]
 struct Held {
@@ -241,7 +241,7 @@ pub(crate) enum Diagnostic {
     Warning(Error),
 }
 
-impl Failures {
+impl OrderedFailures {
     /// Notes that nothing of an operand is left to do, and reports the diagnostics that waited for it.
     pub(crate) fn end_operand(&self, operand: u32, report: &Report<'_>) {
         self.report_due(report, |held| {
@@ -353,7 +353,7 @@ mod tests {
     fn a_failure_waits_for_the_operands_before_its_own() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::default();
+        let failures = OrderedFailures::default();
         failures.report(99, Diagnostic::Warning(error("last")), &report);
         failures.report(1, Diagnostic::Failure(error("second")), &report);
         assert!(paths(&seen).is_empty());
@@ -371,7 +371,7 @@ mod tests {
     fn an_engine_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::default();
+        let failures = OrderedFailures::default();
         failures.report_rest(&report);
         failures.report(2, Diagnostic::Failure(error("c")), &report);
         failures.report(0, Diagnostic::Warning(error("a")), &report);
@@ -382,7 +382,7 @@ mod tests {
     fn failures_that_still_wait_at_the_end_are_reported_in_order() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = Failures::default();
+        let failures = OrderedFailures::default();
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
             failures.report(operand, Diagnostic::Failure(error(path)), &report);
         }

@@ -2,7 +2,7 @@
 //! limit of the rate. The public types are [`Execution`], [`Cancel`] and [`Throttle`].
 
 use std::fmt;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -106,12 +106,60 @@ pub trait Throttle: fmt::Debug + Sync {
 pub(crate) type OtherEngines<'a> = &'a dyn crate::distribute::Exchange;
 #[cfg(not(feature = "distribute"))]
 pub(crate) type OtherEngines<'a> = &'a std::convert::Infallible;
+/// An open directory in which an operation looks up relative paths. It is borrowed, or shared with the operation, which may
+/// then move to another thread.
+#[derive(Clone)]
+pub struct BaseDir<'a>(Base<'a>);
+
+#[derive(Clone)]
+enum Base<'a> {
+    Borrowed(BorrowedFd<'a>),
+    Shared(Arc<OwnedFd>),
+}
+
+impl BaseDir<'_> {
+    /// The working directory.
+    pub(crate) const WORKING: Self = Self(Base::Borrowed(CWD));
+}
+
+impl AsFd for BaseDir<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Base::Borrowed(dir) => *dir,
+            Base::Shared(dir) => dir.as_fd(),
+        }
+    }
+}
+
+impl<'a, D: AsFd> From<&'a D> for BaseDir<'a> {
+    fn from(dir: &'a D) -> Self {
+        Self(Base::Borrowed(dir.as_fd()))
+    }
+}
+
+impl From<Arc<OwnedFd>> for BaseDir<'_> {
+    fn from(dir: Arc<OwnedFd>) -> Self {
+        Self(Base::Shared(dir))
+    }
+}
+
+impl From<OwnedFd> for BaseDir<'_> {
+    fn from(dir: OwnedFd) -> Self {
+        Self::from(Arc::new(dir))
+    }
+}
+
+impl fmt::Debug for BaseDir<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_fd().fmt(f)
+    }
+}
 
 /// The surroundings of a run.
 #[derive(Clone)]
 pub(crate) struct Setup<'a> {
     /// The directory in which operands that are relative paths are looked up.
-    pub(crate) dir: BorrowedFd<'a>,
+    pub(crate) dir: BaseDir<'a>,
     pub(crate) cancel: Option<Cancel>,
     pub(crate) filter: Option<Arc<dyn Filter>>,
     pub(crate) throttle: Option<&'a dyn Throttle>,
@@ -123,7 +171,7 @@ pub(crate) struct Setup<'a> {
 impl Default for Setup<'_> {
     fn default() -> Self {
         Self {
-            dir: CWD,
+            dir: BaseDir::WORKING,
             cancel: None,
             filter: None,
             throttle: None,
@@ -171,13 +219,13 @@ macro_rules! setup_methods {
             }
 
             /// Looks up operands that are relative paths in the open directory `dir`, not in the working directory.
-            /// The path `.` is `dir` itself.
+            /// The path `.` is `dir` itself. An operation that owns the directory can move into another thread.
             ///
             /// The directory may be renamed or replaced by another at any time: only the open one matters. Errors and
             /// events have the paths as given; see [`Error::below`](crate::Error::below).
             #[must_use]
-            pub fn in_dir(mut self, dir: &'a impl ::std::os::fd::AsFd) -> Self {
-                self.setup.dir = dir.as_fd();
+            pub fn in_dir(mut self, dir: impl Into<$crate::BaseDir<'a>>) -> Self {
+                self.setup.dir = dir.into();
                 self
             }
 

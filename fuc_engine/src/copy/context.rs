@@ -26,7 +26,7 @@ use crate::hashing::{HashMap, HashSet};
 use crate::node::{Dir, Place, Side};
 use crate::observer::CopyMethod;
 use crate::paths;
-use crate::report::{Diagnostic, Failures, Report};
+use crate::report::{Diagnostic, OrderedFailures, Report};
 use crate::sys::{self, Fd, Storage};
 use crate::walk::Settings;
 
@@ -86,7 +86,7 @@ pub(super) struct Context<'a> {
     /// Several source directories may go to one dest, although no two names are taken for one.
     pub(super) merges_directories: bool,
     pub(super) report: Report<'a>,
-    pub(super) failures: Failures,
+    pub(super) failures: OrderedFailures,
     pub(super) descriptors: Descriptors<CopyDir>,
     /// A complete dest without a name could not be given one, so the next ones are written under their names.
     pub(super) lacks_unnamed_files: AtomicBool,

@@ -434,6 +434,10 @@ impl Location for Joined<'_> {
         let below = above.directory.path(above.operand, name);
         operand.join(directory).join(below)
     }
+
+    fn depth(&self) -> usize {
+        self.0.components().count() + self.1.directory.depth()
+    }
 }
 
 /// The time that a program may take to put a file into the place of another one.

@@ -66,7 +66,6 @@
 //! The public entry points are here: no module imports `run`. `decide` makes no system call. Only `dest` and `changes`
 //! rename, replace, unlink or truncate a dest that was there before its copy.
 
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -74,6 +73,7 @@ use crate::observer::{Counts, Observer, Summary};
 use crate::remove::Survey;
 use crate::report::complete_or_first_failure;
 use crate::sys::Symlinks;
+use crate::setup::BaseDir;
 
 mod attributes;
 mod changes;
@@ -137,8 +137,8 @@ impl<'a> CopyOp<'a> {
     /// # }
     /// ```
     #[must_use]
-    pub fn dest_in_dir(mut self, dir: &'a impl AsFd) -> Self {
-        self.dest_dir = dir.as_fd();
+    pub fn dest_in_dir(mut self, dir: impl Into<BaseDir<'a>>) -> Self {
+        self.dest_dir = dir.into();
         self
     }
 

@@ -2,15 +2,14 @@
 
 use std::ffi::{CString, OsString};
 use std::num::NonZeroUsize;
-use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 
 #[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::remove::Content;
-use crate::setup::{Execution, Setup, setup_methods};
-use crate::sys::{CWD, PrivateTables};
+use crate::setup::{BaseDir, Execution, Setup, setup_methods};
+use crate::sys::PrivateTables;
 
 /// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,7 +177,7 @@ pub struct CopyOp<'a> {
     pub(super) setup: Setup<'a>,
     /// The directory in which a dest that is a relative path is looked up.
     #[cfg_attr(feature = "serde", serde(skip))]
-    pub(super) dest_dir: BorrowedFd<'a>,
+    pub(super) dest_dir: BaseDir<'a>,
     #[cfg_attr(feature = "serde", serde(skip))]
     pub(super) tables: Option<PrivateTables>,
 }
@@ -210,7 +209,7 @@ impl Default for CopyOp<'_> {
             threads: None,
             execution: Execution::Real,
             setup: Setup::default(),
-            dest_dir: CWD,
+            dest_dir: BaseDir::WORKING,
             tables: None,
         }
     }

@@ -12,6 +12,7 @@
 //! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
 use std::ops::Range;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
@@ -40,7 +41,7 @@ use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation, Refusal};
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::paths;
-use crate::report::{Failures, Report};
+use crate::report::{OrderedFailures, Report};
 use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Identity};
@@ -137,14 +138,14 @@ impl<'a> CopyRun<'a> {
                 is_target_native: OnceLock::new(),
                 dest,
                 bases: Bases {
-                    source: op.setup.dir,
-                    dest: op.dest_dir,
+                    source: op.setup.dir.as_fd(),
+                    dest: op.dest_dir.as_fd(),
                 },
                 target: None,
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
-                failures: Failures::default(),
+                failures: OrderedFailures::default(),
                 descriptors: Descriptors::new(op.thread_descriptors()),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),

@@ -16,7 +16,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
-use crate::report::{Diagnostic, Failures, Report};
+use crate::report::{Diagnostic, OrderedFailures, Report};
 use crate::sys::{self, Fd, Identity, Inode, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
@@ -25,7 +25,7 @@ pub(super) struct RemoveContext<'a> {
     pub(super) base: BorrowedFd<'a>,
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
-    pub(super) failures: Failures,
+    pub(super) failures: OrderedFailures,
     pub(super) descriptors: Descriptors<RemoveDir>,
     /// The root directory, once it is known.
     pub(super) root: OnceLock<Identity>,
@@ -65,10 +65,10 @@ impl<'a> RemoveContext<'a> {
         let asks = options.ask != Ask::Never;
         Self {
             options,
-            base: options.setup.dir,
+            base: options.setup.dir.as_fd(),
             operands,
             report,
-            failures: Failures::default(),
+            failures: OrderedFailures::default(),
             descriptors: Descriptors::new(None),
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],

@@ -5,6 +5,7 @@
 //! to say how much there is. Anything that cannot be looked at is left out, because the run itself reports it.
 
 use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -82,7 +83,7 @@ impl Survey<'_> {
             preserve_root: false,
             keeps_operands: true,
             setup: Setup {
-                dir: *dir,
+                dir: dir.clone(),
                 cancel: cancel.clone(),
                 filter: Some(Arc::new(Counting {
                     filter: filter.clone(),
@@ -95,7 +96,7 @@ impl Survey<'_> {
         };
         let entered = operands.into_iter().filter_map(|path| {
             let at = paths::to_c(&path).ok()?;
-            let stat = sys::stat(*dir, &at, self.symlinks).ok()?;
+            let stat = sys::stat(dir.as_fd(), &at, self.symlinks).ok()?;
             found.add(Some(&stat));
             let is_entered = self.recursive && sys::is_directory(&stat);
             is_entered.then(|| match self.symlinks {

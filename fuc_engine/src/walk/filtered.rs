@@ -64,6 +64,15 @@ impl<D: Dir> Location for Place<D> {
         // The method of `Place` itself, which is not that of the trait.
         Self::path(self, operand, name)
     }
+
+    fn depth(&self) -> usize {
+        let mut depth = 0;
+        let mut place = self;
+        while let Some(parent) = &place.parent {
+            (place, depth) = (&parent.place, depth + 1);
+        }
+        depth
+    }
 }
 
 fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {

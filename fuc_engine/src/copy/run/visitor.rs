@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, tasks, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
+use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode};
 use crate::copy::make::{CopyScratch, directory};
@@ -108,6 +109,8 @@ impl Visitor for CopyRun<'_> {
                     self.used.note(ctx, node.place.operand, source);
                 }
                 worker.scratch.tally.count(Counted::Directory);
+                let is_merged = node.state.origin() == Origin::Existing;
+                worker.scratch.tally.merged += u64::from(is_merged);
                 worker.count(1);
                 durable::entered(self, &node);
                 let entered = mirror::check_entered(ctx, &node);
