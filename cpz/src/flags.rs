@@ -45,6 +45,8 @@ pub enum Id {
     NoRecursive,
     RemoveDestination,
     Resume,
+    LinkDest,
+    Itemize,
     Atomic,
     NoCache,
     StripTrailingSlashes,
@@ -317,6 +319,21 @@ directory, the copy goes into it, unless -T is given.
              -a, -p or --preserve=timestamps",
         )
         .not_in_config(),
+        Flag::extension(
+            Id::LinkDest,
+            "link-dest",
+            "link to the files of the older copy DIR that are\n\
+             unchanged, instead of copying them; needs\n\
+             -a, -p or --preserve=timestamps",
+        )
+        .required("DIR", Accepts::Directory)
+        .not_in_config(),
+        Flag::extension(
+            Id::Itemize,
+            "itemize",
+            "print for each dest file whether it is new,\n\
+             linked, updated, kept or deleted, and why",
+        ),
         Flag::extension(
             Id::Verify,
             "verify",

@@ -97,6 +97,14 @@ impl Options {
                 "--resume is mutually exclusive with -l and -s",
             ),
             (
+                engine.link_dest.is_some() && !engine.preserve.timestamps,
+                "--link-dest needs -a, -p or --preserve=timestamps",
+            ),
+            (
+                engine.link_dest.is_some() && makes_no_copies,
+                "--link-dest is mutually exclusive with -l, -s and --attributes-only",
+            ),
+            (
                 rules.dest.atomic && makes_no_copies,
                 "--atomic is mutually exclusive with -l, -s and --attributes-only",
             ),
@@ -225,6 +233,8 @@ pub fn resolve(
             Id::Parents => options.engine.parents = true,
             Id::RemoveDestination => options.rules.dest.remove_first = true,
             Id::Resume => options.rules.resume = true,
+            Id::LinkDest => options.engine.link_dest = Some(value().into()),
+            Id::Itemize => options.common.verbosity = Verbosity::Itemized,
             Id::NoCache => options.engine.drops_cache = true,
             Id::Atomic => options.rules.dest.atomic = true,
             Id::Delete => {
@@ -264,7 +274,7 @@ pub fn resolve(
             }
             Id::Verify => options.engine.verify = true,
             Id::Debug => {
-                options.common.verbosity = Verbosity::Debug;
+                options.common.verbosity = options.common.verbosity.max(Verbosity::Debug);
                 options.engine.reports_methods = true;
             }
             Id::NoTargetDirectory => options.last_operand = LastOperand::IsTheDest,

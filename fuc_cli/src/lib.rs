@@ -18,6 +18,7 @@
 //! | `stdout_buffer`, `prompt`, `streams` | the console's parts: lines for stdout, answers on stdin, unbuffered streams |
 //! | [`rate`] | the limit of the entries or bytes per second |
 //! | [`reporter`] | the engine's failures, events and questions, as lines |
+//! | `itemize` | lines about what happened to each dest, and why |
 //! | `repeats` | failures that a terminal shows only as a count |
 //! | [`exclude`] | the entries that the user excludes, by patterns and `.gitignore` files |
 //! | [`stats`] | the totals of a run, at its end |
@@ -44,6 +45,7 @@ pub mod flags;
 pub mod generate;
 mod input;
 pub mod invocation;
+mod itemize;
 pub mod locale;
 pub mod name_list;
 pub mod outcome;

@@ -9,6 +9,7 @@ use fuc_engine::gnu::CopyMethod;
 use fuc_engine::{Cause, Counts, Error, Event, Execution, Observer, Question, Refusal, Summary};
 
 use crate::console::Console;
+use crate::itemize;
 use crate::progress::{LookAhead, Watch};
 use crate::repeats::Repeats;
 use crate::tool::Tool;
@@ -24,6 +25,8 @@ pub enum Verbosity {
     Verbose,
     /// How each file was copied is reported too (`--debug`).
     Debug,
+    /// A line for each dest says what happened to it and why (`--itemize`).
+    Itemized,
 }
 
 /// The words of `--dry-run`.
@@ -215,6 +218,12 @@ impl Observer for Reporter<'_> {
     }
 
     fn on_event(&self, event: Event<'_>) {
+        if self.verbosity == Verbosity::Itemized {
+            if let Some(line) = itemize::line(event, self.console) {
+                self.console.print(&[line.as_bytes()]);
+            }
+            return;
+        }
         match event {
             Event::Removed(path) | Event::RemovedDest(path) => {
                 self.print_action(self.words("would remove ", "removed "), path);
@@ -251,7 +260,7 @@ impl Observer for Reporter<'_> {
             Event::RestoredBackup { backup, dest, .. } => {
                 self.print_pair("would copy ", [backup, dest], " (unbackup)\n");
             }
-            Event::SkippedDest(path) if self.verbosity == Verbosity::Debug => {
+            Event::SkippedDest { path, .. } if self.verbosity == Verbosity::Debug => {
                 self.print_action(self.words("would skip ", "skipped "), path);
             }
             // GNU's tools have no line for other events.

@@ -262,6 +262,7 @@ impl Wording<'_> {
             Operation::OpenSource => "cannot open {path} for reading",
             Operation::Read => "error reading {path}",
             Operation::ReadLink => "cannot read symbolic link {path}",
+            Operation::OpenLinkDest => "warning: nothing is linked to files in {path}",
             Operation::OpenTarget => "target directory {path}",
             Operation::CreateDirectory => "cannot create directory {path}",
             Operation::CreateFile => "cannot create regular file {path}",

@@ -34,6 +34,8 @@ pub enum Operation {
     ReadLink,
     /// Opens the directory that receives the copies.
     OpenTarget,
+    /// Opens [`CopyOp::link_dest`](crate::CopyOp::link_dest). This is a warning: nothing is linked to it.
+    OpenLinkDest,
     /// Creates a directory.
     CreateDirectory,
     /// Creates, opens or truncates a regular file at the dest.
@@ -90,6 +92,7 @@ impl fmt::Display for Operation {
             Self::Read => "read",
             Self::ReadLink => "read the symbolic link",
             Self::OpenTarget => "open the target directory",
+            Self::OpenLinkDest => "link to files in",
             Self::CreateDirectory => "create the directory",
             Self::CreateFile => "create the regular file",
             Self::CreateSymlink => "create the symbolic link",
@@ -219,9 +222,6 @@ pub enum Cause {
     Refused(Refusal),
 }
 
-/// One entry that could not be processed.
-///
-/// If the kernel refused, [`source`](std::error::Error::source) is its reason as an [`io::Error`]. The
 /// Shows the reason: that of the kernel, or of the engine.
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -232,6 +232,9 @@ impl fmt::Display for Cause {
     }
 }
 
+/// One entry that could not be processed.
+///
+/// If the kernel refused, [`source`](std::error::Error::source) is its reason as an [`io::Error`]. The
 /// message contains the reason, too.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]

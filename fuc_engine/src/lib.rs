@@ -329,7 +329,7 @@ cfg_if! {
         };
         pub use error::{Cause, Error, Operation, Refusal};
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
-        pub use observer::{Counts, Event, Failures, Observer, Question, RemovalTarget, Summary};
+        pub use observer::{Change, Counts, Event, Failures, KeepReason, Observer, Question, RemovalTarget, Summary};
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
         pub use setup::{BaseDir, Cancel, Execution, Throttle};
         #[cfg(feature = "private-tables")]

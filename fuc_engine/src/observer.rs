@@ -33,7 +33,7 @@ pub trait Observer: Sync {
 
     /// Receives one warning, which is not a failure and is not counted. The default ignores it.
     ///
-    /// There are four kinds of warnings. [`Error::cause`] tells them apart:
+    /// There are five kinds of warnings. [`Error::cause`] tells them apart:
     ///
     /// - A dest holds a part of the content, because its copy has failed:
     ///   [`Refusal::LeftIncomplete`](crate::Refusal::LeftIncomplete).
@@ -43,6 +43,8 @@ pub trait Observer: Sync {
     ///   [`Refusal::SharedInodeNumber`](crate::Refusal::SharedInodeNumber).
     /// - An extended attribute could not be copied under [`Xattrs::Warn`](crate::Xattrs::Warn):
     ///   [`Operation::KeepXattrs`](crate::Operation::KeepXattrs).
+    /// - The older copy whose files would be linked cannot be opened:
+    ///   [`Operation::OpenLinkDest`](crate::Operation::OpenLinkDest).
     fn warned(&self, warning: Error) {
         let _ = warning;
     }
@@ -156,6 +158,8 @@ pub enum Event<'a> {
         backup: Option<&'a Path>,
         /// Says how the content was copied, if it was and if [that is wanted](crate::CopyOp::reports_methods).
         method: Option<CopyMethod>,
+        /// Says whether the dest is new, or why it was copied to.
+        change: Change,
     },
     /// A copy was begun and has failed. The failure is reported next. Never sent for a directory.
     ///
@@ -173,8 +177,14 @@ pub enum Event<'a> {
     },
     /// A dest was unlinked to make room for its copy.
     RemovedDest(&'a Path),
-    /// A dest stays as it is, because of the [rules](crate::DestRules) or of the answer to a question.
-    SkippedDest(&'a Path),
+    /// A dest stays as it is.
+    #[non_exhaustive]
+    SkippedDest {
+        /// The path of the dest.
+        path: &'a Path,
+        /// The reason why it stays.
+        reason: KeepReason,
+    },
     /// A directory was created because a dest lies below it.
     #[non_exhaustive]
     MadeParent {
@@ -191,6 +201,48 @@ pub enum Event<'a> {
         /// The path that it has again.
         dest: &'a Path,
     },
+}
+
+/// Says whether a dest is new, or how it was different from its source.
+///
+/// The first difference of type, size and time counts. [`DestRules`](crate::DestRules) says which dests are copied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Change {
+    /// The dest is new.
+    New,
+    /// The dest is new, and a link to an unchanged file in [`CopyOp::link_dest`](crate::CopyOp::link_dest).
+    Linked,
+    /// The dest had another type.
+    OtherType,
+    /// The dest had another size.
+    OtherSize,
+    /// The dest had another time of modification.
+    OtherTime,
+    /// The dest seemed to be a copy already, and was copied to again.
+    Again,
+}
+
+impl Change {
+    /// Returns `true` if nothing was at the dest before.
+    #[must_use]
+    pub fn is_new(self) -> bool {
+        matches!(self, Self::New | Self::Linked)
+    }
+}
+
+/// The reason why a copy has left a dest as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum KeepReason {
+    /// The [rules](crate::DestRules::replace) replace no dest.
+    Exists,
+    /// The dest is not older than its source, and only older dests are replaced.
+    NotOlder,
+    /// The dest has the type, the size and the time of its source, and only those that differ are replaced.
+    Unchanged,
+    /// [`Observer::confirm`] has returned `false`.
+    Declined,
 }
 
 /// The way in which the content of a file was copied.
@@ -228,6 +280,47 @@ pub struct HoleSearch {
     pub asks_filesystem: bool,
     /// Is `true` if the copy made holes of blocks that contain only zeros.
     pub finds_zeros: bool,
+}
+
+/// Collects the failures of runs, and counts their progress. Ignores warnings.
+///
+/// An observer that does more can contain one, and pass on what it receives.
+#[derive(Debug, Default)]
+pub struct Failures {
+    errors: Mutex<Vec<Error>>,
+    counts: Counts,
+}
+
+impl Failures {
+    /// Creates an observer that has received nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the failures, in the order in which they were received.
+    #[must_use]
+    pub fn into_errors(self) -> Vec<Error> {
+        self.errors
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the progress, which is that of all runs together.
+    #[must_use]
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+}
+
+impl Observer for Failures {
+    fn failed(&self, error: Error) {
+        lock(&self.errors).push(error);
+    }
+
+    fn counts(&self) -> Option<&Counts> {
+        Some(&self.counts)
+    }
 }
 
 /// Collects the failures of a run, and ignores its warnings.
@@ -282,47 +375,6 @@ impl Counts {
     /// Returns a directory in which the run has worked since the last call or shortly before it. Of a copy, it is
     /// the source.
     ///
-/// Collects the failures of runs, and counts their progress. Ignores warnings.
-///
-/// An observer that does more can contain one, and pass on what it receives.
-#[derive(Debug, Default)]
-pub struct Failures {
-    errors: Mutex<Vec<Error>>,
-    counts: Counts,
-}
-
-impl Failures {
-    /// Creates an observer that has received nothing.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Returns the failures, in the order in which they were received.
-    #[must_use]
-    pub fn into_errors(self) -> Vec<Error> {
-        self.errors
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the progress, which is that of all runs together.
-    #[must_use]
-    pub fn counts(&self) -> &Counts {
-        &self.counts
-    }
-}
-
-impl Observer for Failures {
-    fn failed(&self, error: Error) {
-        lock(&self.errors).push(error);
-    }
-
-    fn counts(&self) -> Option<&Counts> {
-        Some(&self.counts)
-    }
-}
-
     /// The first call returns `None`. Each call asks the workers for the answer of the next one.
     pub fn directory(&self) -> Option<PathBuf> {
         self.wants_directory.store(true, Relaxed);
@@ -373,12 +425,14 @@ pub struct Summary {
     /// The number of those entries that are directories. A copy includes directories that existed before, into
     /// which it copied: the `merged` ones.
     pub directories: u64,
+    /// The number of those directories that existed before. A removal has 0.
+    pub merged: u64,
     /// The number of those entries that are symbolic links, including those of
     /// [`LinkKind::Symbolic`](crate::LinkKind::Symbolic).
     pub symlinks: u64,
     /// The number of those entries that are FIFOs, sockets or devices.
     pub other: u64,
-    /// The number of dests that a copy made hard links, to another dest or to the source. A removal has 0.
+    /// The number of dests that a copy made hard links, to another dest, to the source or to an older copy. A removal has 0.
     pub hard_links: u64,
     /// The number of names that a removal removed without knowing their kind: some filesystems do not list the
     /// kinds of names, and another process can replace a directory by something else. A copy has 0.
@@ -425,10 +479,9 @@ impl AddAssign for Summary {
         // Naming all fields makes the compiler find a new one that is not added.
         let Self {
             entries,
-    /// The number of those directories that existed before. A removal has 0.
-    pub merged: u64,
             files,
             directories,
+            merged,
             symlinks,
             other,
             hard_links,
@@ -447,6 +500,7 @@ impl AddAssign for Summary {
         self.entries += entries;
         self.files += files;
         self.directories += directories;
+        self.merged += merged;
         self.symlinks += symlinks;
         self.other += other;
         self.hard_links += hard_links;
@@ -481,12 +535,12 @@ mod tests {
     }
 
     #[test]
-            merged,
     fn a_sum_of_two_runs_has_the_totals_of_both() {
         let run = |factor| Summary {
             entries: 21 * factor,
             files: factor,
             directories: 2 * factor,
+            merged: 16 * factor,
             symlinks: 3 * factor,
             other: 4 * factor,
             hard_links: 5 * factor,
@@ -500,7 +554,6 @@ mod tests {
             kept: 12 * factor,
             compared: 13 * factor,
             deleted: 14 * factor,
-        self.merged += merged;
             not_deleted: 15 * factor,
         };
         let mut sum = run(1);
@@ -523,4 +576,3 @@ mod tests {
         );
     }
 }
-            merged: 16 * factor,

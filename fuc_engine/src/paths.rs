@@ -185,6 +185,30 @@ pub(crate) mod bytes {
     }
 }
 
+/// The same for a path that may be missing.
+#[cfg(feature = "serde")]
+pub(crate) mod optional_bytes {
+    use std::ffi::OsString;
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_deref()
+            .map(std::path::Path::as_os_str)
+            .serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        bytes: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<OsString>::deserialize(bytes)?.map(PathBuf::from))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -106,6 +106,7 @@ pub trait Throttle: fmt::Debug + Sync {
 pub(crate) type OtherEngines<'a> = &'a dyn crate::distribute::Exchange;
 #[cfg(not(feature = "distribute"))]
 pub(crate) type OtherEngines<'a> = &'a std::convert::Infallible;
+
 /// An open directory in which an operation looks up relative paths. It is borrowed, or shared with the operation, which may
 /// then move to another thread.
 #[derive(Clone)]

@@ -20,6 +20,7 @@ mod interrupts;
 mod into_itself;
 mod killed;
 mod leases;
+mod link_dest;
 mod linked;
 mod linking;
 mod listed;

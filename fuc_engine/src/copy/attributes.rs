@@ -18,6 +18,7 @@
 //!
 //! Errors and warnings are returned. Nothing here reports them or knows a path.
 
+use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -496,6 +497,39 @@ enum Ownership {
 /// Returns `true` if the user or the group differs.
 pub(super) fn has_other_owner(source: &Stat, dest: &Stat) -> bool {
     (source.st_uid, source.st_gid) != (dest.st_uid, dest.st_gid)
+}
+
+/// Returns `true` if the options give a dest that is kept another mode or another owner.
+pub(super) fn need_update(policy: &Policy<'_>, source: &Stat, dest: &Stat) -> bool {
+    let preserve = &policy.options.preserve;
+    preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode
+        || preserve.ownership && has_other_owner(source, dest)
+}
+
+/// Returns `true` if `older` has the extended attributes and ACLs that a new copy of `source` would get. If that cannot be found
+/// out, returns `false`.
+pub(super) fn have_same_xattrs(policy: &Policy<'_>, source: &Inode<'_>, older: &Inode<'_>) -> bool {
+    let preserve = &policy.options.preserve;
+    let keeps_acls = preserve.mode == ModePolicy::Preserve;
+    let keeps_others = preserve.xattrs != Xattrs::Leave;
+    let matters = |&name: &&CStr| match policy.xattr_action(name) {
+        _ if name == CONTEXT => copies_context(policy),
+        _ if is_posix_acl(name) => keeps_acls,
+        XattrAction::KeepWithMode => keeps_acls,
+        XattrAction::Copy => keeps_others && !is_layout(name),
+        XattrAction::Skip => false,
+    };
+    let read = |inode: &Inode<'_>| -> Result<_, Errno> {
+        let names = match inode.xattr_names() {
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
+            names => names?,
+        };
+        let named = names_in(&names).filter(matters);
+        let values = named.map(|name| Ok((name.to_owned(), inode.xattr(name)?)));
+        values.collect::<Result<BTreeMap<_, _>, Errno>>()
+    };
+    let keeps_some = keeps_acls || keeps_others || copies_context(policy);
+    !keeps_some || matches!((read(source), read(older)), (Ok(source), Ok(older)) if source == older)
 }
 
 /// Gives a dest the context that the options name, if they do. A regular file gets it before its content.

@@ -82,6 +82,8 @@ pub(super) struct Context<'a> {
     pub(super) bases: Bases<'a>,
     /// The directory that receives the copies; `None`: the dest is an exact path.
     pub(super) target: Option<OwnedFd>,
+    /// The older copy whose unchanged files are linked.
+    pub(super) older: Option<OwnedFd>,
     pub(super) operands: Operands<'a>,
     /// Several source directories may go to one dest, although no two names are taken for one.
     pub(super) merges_directories: bool,
@@ -158,9 +160,12 @@ impl Context<'_> {
 
     /// Returns the descriptors that are open for the whole run.
     pub(super) fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let target = self.target.as_ref().map(AsFd::as_fd);
+        let opened = [&self.target, &self.older].into_iter().flatten();
         let Bases { source, dest } = self.bases;
-        [source, dest].into_iter().chain(target).collect()
+        [source, dest]
+            .into_iter()
+            .chain(opened.map(AsFd::as_fd))
+            .collect()
     }
 
     /// Opens the directory that the dest of an operand is in, after it was made.

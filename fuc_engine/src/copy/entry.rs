@@ -20,7 +20,7 @@ use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks, Vacated};
 use super::options::{Backup, LinkKind};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
-use crate::observer::{CopyMethod, Event, Mechanism};
+use crate::observer::{Change, CopyMethod, Event, Mechanism};
 use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Identity, Inode, Stat, Storage};
 
@@ -38,6 +38,8 @@ pub(super) struct Entry<'a> {
     /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
     pub(super) vacated: Vacated<&'a CStr>,
+    /// The difference of the dest that was there.
+    pub(super) change: Change,
     /// `None` for an operand.
     pub(super) node: Option<&'a CopyNode>,
     /// Index of the operand that the entry is or lies below.
@@ -61,6 +63,7 @@ impl<'a> Entry<'a> {
             kind,
             symlinks: ctx.policy.symlinks_of_operands(),
             vacated: Vacated::No,
+            change: Change::New,
             node: None,
             operand: index,
         }
@@ -83,6 +86,7 @@ impl<'a> Entry<'a> {
             kind: listed.kind(),
             symlinks: ctx.policy.symlinks_of_entries,
             vacated: Vacated::No,
+            change: Change::New,
             node: Some(node),
             operand: node.place.operand,
         }
@@ -376,6 +380,7 @@ impl Entry<'_> {
             dest,
             backup,
             method: self.reported(method),
+            change: self.change,
         });
     }
 

@@ -46,6 +46,7 @@
 //! | `attributes` | sets times, owner, extended attributes, mode and ACLs, in the order of cp |
 //! | `make/file` | copies regular files and the content of special files |
 //! | `make/` | copies symbolic links, FIFOs, sockets and devices; makes links instead of copies; what a worker keeps from file to file |
+//! | `make/unchanged` | links to the unchanged files of an older copy |
 //! | `make/hardlink` | the table of sources with several names, and links to the first copy of each |
 //! | `make/directory` | makes or opens the dests of directories, and finishes them |
 //! | `changes` | makes the changes at the dests, or checks in a dry run whether they are permitted |
@@ -72,8 +73,8 @@ use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
 use crate::remove::Survey;
 use crate::report::complete_or_first_failure;
-use crate::sys::Symlinks;
 use crate::setup::BaseDir;
+use crate::sys::Symlinks;
 
 mod attributes;
 mod changes;

@@ -143,6 +143,16 @@ pub struct CopyOp<'a> {
     // Only `cpz` needs it.
     #[doc(hidden)]
     pub closes_empty_files: bool,
+    /// An older copy of the sources, in the place of the dest: below [`Dest::Into`] or [`Dest::Exactly`], a path is the same in
+    /// both. A regular file that would be created is instead linked to the one in the older copy, if that is regular and has
+    /// the size and the time of modification of the source, and the owner, mode, ACLs and extended attributes that a new copy
+    /// would get. It is looked up as a dest is, and links below it are not followed.
+    ///
+    /// Only files are linked whose times were copied, so this needs [timestamps](Preserve::timestamps). A dest with
+    /// several names is replaced, so the older copy does not change. If it cannot be opened, that is a
+    /// [warning](crate::Observer::warned), and everything is copied.
+    #[cfg_attr(feature = "serde", serde(with = "crate::paths::optional_bytes"))]
+    pub link_dest: Option<PathBuf>,
     /// Copy no content: an existing dest file keeps its own, and a new one is empty.
     pub attributes_only: bool,
     /// Write everything to the disk before the run returns: the content and the attributes of copies,
@@ -201,6 +211,7 @@ impl Default for CopyOp<'_> {
             preserve: Preserve::default(),
             context: None,
             closes_empty_files: false,
+            link_dest: None,
             attributes_only: false,
             durable: false,
             drops_cache: false,
@@ -245,6 +256,7 @@ impl CopyOp<'_> {
             preserve: _,
             context: _,
             closes_empty_files: _,
+            link_dest,
             attributes_only: _,
             durable: _,
             drops_cache: _,
@@ -256,7 +268,7 @@ impl CopyOp<'_> {
             dest_dir: _,
             tables: _,
         } = self;
-        rules.are_plain() && as_links.is_none()
+        rules.are_plain() && as_links.is_none() && link_dest.is_none()
     }
 
     /// Returns `true` if the kernel may move content by itself, which may share blocks and

@@ -12,8 +12,8 @@
 //! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
 use std::ops::Range;
-use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
@@ -142,6 +142,7 @@ impl<'a> CopyRun<'a> {
                     dest: op.dest_dir.as_fd(),
                 },
                 target: None,
+                older: None,
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
@@ -210,6 +211,9 @@ impl<'a> CopyRun<'a> {
             self.ctx.target = Some(opened.map_err(unusable)?.into_kept());
         }
         let options = self.ctx.policy.options;
+        if let Some(older) = &options.link_dest {
+            self.ctx.older = self.open_older(older);
+        }
         for source in sources {
             let (bases, dest) = (self.ctx.bases, self.ctx.dest);
             let own_backup = backup::own_backup(options, bases, dest, &source);
@@ -228,6 +232,20 @@ impl<'a> CopyRun<'a> {
         }
         self.ctx.deletions = mirror::initial_state(&self.ctx);
         durable::note_filesystems(&self.ctx)
+    }
+
+    /// Opens the older copy whose unchanged files are linked. Without one, as in the first run of many, everything is copied.
+    fn open_older(&self, path: &Path) -> Option<OwnedFd> {
+        let base = self.ctx.bases.dest;
+        let opened = paths::to_c(path)
+            .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
+        if let Err(errno) = opened
+            && !self.assists()
+        {
+            let warning = Error::failed(Operation::OpenLinkDest, path.into(), errno);
+            self.ctx.report.warn(warning);
+        }
+        opened.ok().map(sys::Fd::into_kept)
     }
 
     /// Reports a failure to prepare. The leader meets the same one, so an engine that assists does not report it.

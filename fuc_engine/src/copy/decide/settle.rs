@@ -42,6 +42,7 @@ use super::times::{has_time_alone, is_complete, is_older};
 use crate::copy::facts::{Facts, Symlinks};
 use crate::copy::options::{CopyOp, LinkKind, Replace};
 use crate::error::Refusal;
+use crate::observer::Change;
 
 /// The thing that is about to be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,6 +194,19 @@ pub(crate) fn settle_vacant(
             Ok(Way::Replace(RemovalEvent::Silent))
         }
         (Vacant::Nothing | Vacant::Hidden { .. }, _) => Ok(Way::Create),
+    }
+}
+
+/// Returns how a dest that is copied to differs from its source.
+pub(crate) fn change(source: &Facts, dest: &Facts) -> Change {
+    if source.kind != dest.kind {
+        Change::OtherType
+    } else if source.bytes != dest.bytes {
+        Change::OtherSize
+    } else if source.modified != dest.modified {
+        Change::OtherTime
+    } else {
+        Change::Again
     }
 }
 
@@ -400,7 +414,8 @@ impl Rules<'_> {
 
     /// Returns `true` if a dest with several names is replaced, because its other names must keep their content.
     fn separates(self, dest: &Facts) -> bool {
-        self.options.preserve.links && !self.options.attributes_only && dest.links > 1
+        let keeps_names = self.options.preserve.links || self.options.link_dest.is_some();
+        keeps_names && !self.options.attributes_only && dest.links > 1
     }
 
     /// Returns `true` if a dest is unlinked because of the type of its source. As in cp, it stays if links are followed, unless

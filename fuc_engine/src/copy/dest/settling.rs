@@ -42,7 +42,7 @@ use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::{
     DestTreatment, Lookups, Making, NamedFile, NamedFiles, Pair, Rules, Sameness, Settled, Vacant,
-    Way, settle, settle_vacant,
+    Way, change, settle, settle_vacant,
 };
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::entry::Entry;
@@ -50,7 +50,7 @@ use crate::copy::facts::{Facts, FileId, FileTime, Symlinks, Vacated};
 use crate::copy::{attributes, collisions};
 use crate::error::Operation;
 use crate::node::Side;
-use crate::observer::{Event, Question};
+use crate::observer::{Change, Event, Question};
 use crate::paths;
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
@@ -60,9 +60,9 @@ const ROUNDED_SECONDS: u64 = 2;
 
 /// The next step after a look at a dest.
 pub(crate) enum Looked {
-    Make(Way),
+    Make(Way, Change),
     /// The dest is unlinked or renamed, as is settled, and the copy created.
-    Vacate(Settled, Stat),
+    Vacate(Settled, Stat, Change),
     /// The dest stays as it is, as is settled.
     Keep(Settled, Stat),
 }
@@ -96,7 +96,7 @@ pub(crate) fn look_and_settle(
         creates_through_links: entry.is_operand() && options.rules.create_through_links,
     };
     let make = |vacant| match settle_vacant(rules, making, vacant) {
-        Ok(way) => Ok(Looked::Make(way)),
+        Ok(way) => Ok(Looked::Make(way, Change::New)),
         Err(refusal) => Err(entry.refused(refusal)),
     };
     let failed = |errno| entry.dest_stat_failure(errno);
@@ -126,10 +126,12 @@ pub(crate) fn look_and_settle(
         dest: &dest,
         symlinks,
     };
-    match settle(rules, making, &found.describe()) {
-        Settled::Make(way) => Ok(Looked::Make(way)),
+    let pair = found.describe();
+    let change = change(&pair.source, &pair.dest);
+    match settle(rules, making, &pair) {
+        Settled::Make(way) => Ok(Looked::Make(way, change)),
         Settled::Refuse(refusal) => Err(entry.refused(refusal)),
-        settled @ (Settled::Unlink | Settled::BackUp) => Ok(Looked::Vacate(settled, dest)),
+        settled @ (Settled::Unlink | Settled::BackUp) => Ok(Looked::Vacate(settled, dest, change)),
         settled => Ok(Looked::Keep(settled, dest)),
     }
 }
@@ -180,6 +182,14 @@ impl Found<'_> {
             && sys::is_regular(self.source)
             && self.source.st_mode & 0o6000 != 0
             && attributes::has_other_owner(self.source, self.dest)
+    }
+
+    /// Returns `true` if a file that is kept would get other attributes, and may be a file of the older copy.
+    fn would_change_older_copy(&self) -> bool {
+        let policy = &self.entry.ctx.policy;
+        policy.options.link_dest.is_some()
+            && sys::links(self.dest) > 1
+            && attributes::need_update(policy, self.source, self.dest)
     }
 
     /// Returns `true` if the inode numbers of source and dest show whether they are one file.
@@ -242,7 +252,9 @@ impl Lookups for Found<'_> {
     }
 
     fn is_in_doubt(&self) -> bool {
-        has_lost_content(self.entry, self.at(), self.dest) || self.gets_rights()
+        has_lost_content(self.entry, self.at(), self.dest)
+            || self.gets_rights()
+            || self.would_change_older_copy()
     }
 
     fn targets_are_equal(&self) -> bool {
@@ -385,7 +397,7 @@ const PIECE_BYTES: usize = 16 << 10;
 /// Returns `true` if a dest that was seen as `dest` has a hole in place of content of its source.
 ///
 /// Also returns `true` if a file cannot be opened or read: the copy then reports that.
-fn has_lost_content(entry: &Entry<'_>, at: At<'_>, dest: &Stat) -> bool {
+pub(crate) fn has_lost_content(entry: &Entry<'_>, at: At<'_>, dest: &Stat) -> bool {
     sys::is_regular(dest)
         && dest.st_size > 0
         && !sys::is_since_boot(sys::changed(dest))

@@ -3,6 +3,7 @@
 //!
 //! - [`mod@file`]: regular files, and the content of special files.
 //! - [`hardlink`]: sources with several names, and links to the first copy of each.
+//! - [`unchanged`]: links to the unchanged files of an older copy.
 //! - [`directory`]: directories, which are entered, and finished after their last entry.
 
 use std::ffi::{CStr, CString};
@@ -20,7 +21,7 @@ use super::decide::settle::{RemovalEvent, Way};
 use super::dest::backup::BackupNumbers;
 use super::entry::Entry;
 use super::facts::{CopyNode, FileId, Symlinks};
-use super::options::{LinkKind, ModePolicy};
+use super::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
@@ -30,6 +31,7 @@ use crate::sys::{self, Fd, PathOnly, Stat, Storage};
 pub(super) mod directory;
 pub(super) mod file;
 pub(super) mod hardlink;
+pub(super) mod unchanged;
 
 /// State of one worker. All of it is a cache or a guess: losing it costs time only.
 #[derive(Default)]
@@ -41,6 +43,7 @@ pub(super) struct CopyScratch {
     /// Buffer for content that is read.
     pub(super) buffer: Vec<u8>,
     pub(super) linked_to: Option<LinkedTo>,
+    older: Option<unchanged::OlderDir>,
     /// The last link got another inode number than its first name, so the next one probably
     /// will, too.
     pub(super) links_change_ids: bool,
@@ -132,10 +135,7 @@ pub(super) fn update_attributes(
     source: &Stat,
     dest: &Stat,
 ) -> Result<(), Failure> {
-    let preserve = &entry.ctx.policy.options.preserve;
-    let has_other_mode = preserve.mode == ModePolicy::Preserve && source.st_mode != dest.st_mode;
-    let differs = has_other_mode || preserve.ownership && attributes::has_other_owner(source, dest);
-    if !differs {
+    if !attributes::need_update(&entry.ctx.policy, source, dest) {
         return Ok(());
     }
     entry.ctx.changes.really(|| {

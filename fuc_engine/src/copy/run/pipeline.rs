@@ -37,7 +37,7 @@ use crate::copy::make::{self, Contentless};
 use crate::copy::options::{LinkKind, Replace};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
-use crate::observer::{BYTES_PER_WORK, CopyMethod, Event, Mechanism};
+use crate::observer::{BYTES_PER_WORK, Change, CopyMethod, Event, KeepReason, Mechanism};
 use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
@@ -200,6 +200,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             || kind != FileType::Symlink && policy.reads_special_content()
         {
             return self.make_or_link(Making::File, Some(source), |copy, way| {
+                if copy.link_unchanged(source, way)? {
+                    return Ok(Some(None));
+                }
                 let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
                 copy.fill(&opened, way)
             });
@@ -211,6 +214,34 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 self.copy_contentless(Making::Special, Some(source), &special, Counted::Other)
             }
         }
+    }
+
+    /// Links the dest to an unchanged file of an older copy. Returns `false` if there is none.
+    fn link_unchanged(&mut self, source: &Stat, way: Way) -> Result<bool, Failure> {
+        let Self { entry, .. } = *self;
+        if !make::unchanged::link(entry, source, way, &mut self.worker.scratch.own) {
+            return Ok(false);
+        }
+        durable::linked(entry)?;
+        if entry.ctx.policy.options.verify {
+            verifying::add(self, source);
+        }
+        let entry = &Entry {
+            change: Change::Linked,
+            ..*entry
+        };
+        let copy = &mut EntryCopy {
+            run: self.run,
+            entry,
+            worker: self.worker,
+        };
+        copy.note_copied(Counted::HardLink);
+        // The link counts as an entry, and its content as skipped.
+        let content = entry.ctx.policy.options.counted_content().bytes(source);
+        if let Some(rest) = content.checked_sub(BYTES_PER_WORK) {
+            entry.ctx.report.skipped(rest);
+        }
+        Ok(true)
     }
 
     /// Copies a symbolic link. It must be seen as `source` if it may have other names.
@@ -416,19 +447,29 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     ) -> Result<Outcome, Failure> {
         loop {
             let looked = self.look_at_dest(making, source, is_occupied)?;
-            if let Looked::Keep(settled, dest) = looked {
-                return Ok(Outcome::Kept(settled, dest));
-            }
             if making == Making::File
+                && !matches!(looked, Looked::Keep(..))
                 && let Some(source) = source
             {
                 large::check_room(self.run, self.entry, source)?;
             }
             let made = match looked {
-                Looked::Make(way) => make(self, way)?,
-                Looked::Vacate(settled, dest) | Looked::Keep(settled, dest) => {
-                    return self.vacate_and_make(settled, &dest, make);
+                Looked::Make(way, change) => {
+                    let entry = &Entry {
+                        change,
+                        ..*self.entry
+                    };
+                    let copy = &mut EntryCopy {
+                        run: self.run,
+                        entry,
+                        worker: self.worker,
+                    };
+                    make(copy, way)?
                 }
+                Looked::Vacate(settled, dest, change) => {
+                    return self.vacate_and_make(settled, &dest, change, make);
+                }
+                Looked::Keep(settled, dest) => return Ok(Outcome::Kept(settled, dest)),
             };
             match made {
                 Some(written) => return Ok(Outcome::Made(written)),
@@ -449,12 +490,14 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         &mut self,
         settled: Settled,
         dest: &Stat,
+        change: Change,
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
         let numbers = &mut self.worker.scratch.own.backup_numbers;
         let vacated = settling::vacate(self.entry, settled, dest, numbers)?;
         let entry = &Entry {
             vacated: vacated.borrowed(),
+            change,
             ..*self.entry
         };
         let copy = &mut EntryCopy {
@@ -514,7 +557,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         ctx.report
             .skipped(source.map_or(0, |source| content.bytes(source)));
         if settled != Settled::AlreadyThere {
-            entry.emit(|_, dest, _| Event::SkippedDest(dest));
+            let replace = ctx.policy.options.rules.replace;
+            let reason = keep_reason(settled, replace);
+            entry.emit(|_, path, _| Event::SkippedDest { path, reason });
         }
         Ok(Processed::NotCopied)
     }
@@ -598,6 +643,16 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         worker.scratch.tally.bytes += bytes;
         worker.scratch.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
+    }
+}
+
+/// Returns why a dest is kept, as was `settled`.
+fn keep_reason(settled: Settled, replace: Replace) -> KeepReason {
+    match (settled, replace) {
+        (Settled::KeepAsCopy, Replace::Older) => KeepReason::NotOlder,
+        (Settled::KeepAsCopy, _) => KeepReason::Unchanged,
+        (_, Replace::None | Replace::NoneAndFail) => KeepReason::Exists,
+        _ => KeepReason::Declined,
     }
 }
 

@@ -1,0 +1,131 @@
+//! Links dests to the unchanged files of an older copy, for [`CopyOp::link_dest`](crate::CopyOp::link_dest).
+//!
+//! A file of the older copy is held while it is compared and linked, so no other file takes its place. It is
+//! linked only if a new copy would be the same in all that the options preserve. If it is not, or if anything fails here, the
+//! source is copied. The older copy is never changed: a dest with several names is unlinked, and not written to.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use super::{CopyScratch, create};
+use crate::copy::attributes;
+use crate::copy::decide::mode::Origin;
+use crate::copy::decide::settle::Way;
+use crate::copy::dest::settling::has_lost_content;
+use crate::copy::entry::Entry;
+use crate::copy::facts::{CopyNode, FileId, Symlinks};
+use crate::paths;
+use crate::sys::{self, At, Fd, PathOnly, Stat};
+
+/// Files below more directories are copied, because each directory is opened from the top.
+const MOST_LEVELS: usize = 256;
+
+/// The directory of an older copy in which a worker has looked last, if there is one, and the node that it belongs to.
+pub(in crate::copy) struct OlderDir {
+    node: CopyNode,
+    dir: Option<Fd>,
+}
+
+/// Links the dest to the file of the older copy if that is an unchanged copy of `source`. Returns `false` if the source must be
+/// copied.
+pub(in crate::copy) fn link(
+    entry: &Entry<'_>,
+    source: &Stat,
+    way: Way,
+    scratch: &mut CopyScratch,
+) -> bool {
+    let Some(older) = &entry.ctx.older else {
+        return false;
+    };
+    let is_created = matches!(way, Way::Create | Way::Replace(_));
+    if !is_created || !sys::is_regular(source) || entry.ctx.policy.options.attributes_only {
+        return false;
+    }
+    let link_in = |dir: BorrowedFd<'_>, name: &CStr| {
+        let at = At {
+            dir,
+            name,
+            symlinks: Symlinks::NoFollow,
+        };
+        let Ok(held) = entry.ctx.descriptors.making_room(|| PathOnly::find(at)) else {
+            return false;
+        };
+        let link = |name: &CStr| sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name);
+        is_unchanged(entry, source, &held, at) && matches!(create(entry, way, link), Ok(Some(())))
+    };
+    let Some(node) = entry.node else {
+        let (directory, name) = paths::split(entry.dest_name.to_bytes());
+        // The dest of an operand is in the directory that the older copy stands for, or below it.
+        let directory = match &entry.ctx.target {
+            Some(_) => paths::split(entry.ctx.operands.dest_name(entry.operand).to_bytes()).0,
+            None => &directory[..0],
+        };
+        let dir = open(older.as_fd(), directory);
+        return dir.is_some_and(|dir| link_in(dir.as_fd(), &paths::name_of(name)));
+    };
+    let is_known = |known: &&OlderDir| Arc::ptr_eq(&known.node, node);
+    if let Some(known) = scratch.older.as_ref().filter(is_known) {
+        let dir = known.dir.as_ref();
+        return dir.is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
+    }
+    let top = match &entry.ctx.target {
+        Some(_) => paths::path_of(entry.ctx.operands.dest_name(entry.operand)),
+        None => "".as_ref(),
+    };
+    let directory = node.place.path(top, None);
+    let dir = open(older.as_fd(), directory.as_os_str().as_bytes());
+    let is_linked = dir
+        .as_ref()
+        .is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
+    // Keep it open for the next file, in place of the last one, if a descriptor can be lent for it.
+    if scratch.older.is_some() || entry.ctx.descriptors.lend(1) {
+        let node = Arc::clone(node);
+        scratch.older = Some(OlderDir { node, dir });
+    }
+    is_linked
+}
+
+/// Opens a directory of the older copy, without following links.
+fn open(older: BorrowedFd<'_>, path: &[u8]) -> Option<Fd> {
+    let components = path.split(|&byte| byte == b'/');
+    let components = components.filter(|name| !matches!(*name, b"" | b"."));
+    let mut dir = sys::open_path_directory(older, c".", Symlinks::NoFollow).ok()?;
+    for (level, name) in components.enumerate() {
+        if name == b".." || level >= MOST_LEVELS {
+            return None;
+        }
+        let name = paths::name_of(name);
+        dir = sys::open_path_directory(dir.as_fd(), &name, Symlinks::NoFollow).ok()?;
+    }
+    Some(dir)
+}
+
+/// Returns `true` if a new copy of `source` would be as the older file, which is `held` and has its name `at` this place.
+fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -> bool {
+    let policy = &entry.ctx.policy;
+    let (options, older) = (policy.options, held.stat());
+    let mode = policy
+        .last_mode(source.st_mode, Origin::Created)
+        .unwrap_or_else(|| policy.creation_mode(source.st_mode) & !policy.umask());
+    let has_owner = !options.preserve.ownership
+        || !attributes::has_other_owner(source, older)
+        // This user cannot give a new copy to another one.
+        || policy.user != 0 && older.st_uid == policy.user;
+    let has_attributes = || {
+        let source_held = PathOnly::find(entry.source_at());
+        source_held.is_ok_and(|source_held| {
+            FileId::of(source_held.stat()) == FileId::of(source)
+                && attributes::have_same_xattrs(policy, &source_held.inode(), &held.inode())
+        })
+    };
+    sys::is_regular(older)
+        && source.st_size == older.st_size
+        && sys::modified(source) == sys::modified(older)
+        && (mode ^ older.st_mode) & 0o7777 == 0
+        && has_owner
+        && options.context.is_none()
+        && has_attributes()
+        && !has_lost_content(entry, at, older)
+}
