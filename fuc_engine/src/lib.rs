@@ -92,7 +92,7 @@
 //!     }
 //!     removal.join().unwrap()
 //! });
-//! assert_eq!(progress.counts.entries(), summary.entries);
+//! assert_eq!(progress.counts().entries(), summary.entries);
 //! ```
 //!
 //! The program `examples/progress.rs` moves a tree and shows its progress.
@@ -331,7 +331,7 @@ cfg_if! {
         pub use filter::{Candidate, EnteredDirectory, Filter, Verdict};
         pub use observer::{Change, Counts, Event, Failures, KeepReason, Observer, Question, RemovalTarget, Summary};
         pub use remove::{Ask, RemoveOp, remove_contents, remove_tree};
-        pub use setup::{BaseDir, Cancel, Execution, Throttle};
+        pub use setup::{Cancel, Execution, Throttle};
         #[cfg(feature = "private-tables")]
         pub use sys::PrivateTables;
 

@@ -107,52 +107,19 @@ pub(crate) type OtherEngines<'a> = &'a dyn crate::distribute::Exchange;
 #[cfg(not(feature = "distribute"))]
 pub(crate) type OtherEngines<'a> = &'a std::convert::Infallible;
 
-/// An open directory in which an operation looks up relative paths. It is borrowed, or shared with the operation, which may
-/// then move to another thread.
-#[derive(Clone)]
-pub struct BaseDir<'a>(Base<'a>);
-
-#[derive(Clone)]
-enum Base<'a> {
+/// An open directory in which an operation looks up relative paths.
+#[derive(Clone, Debug)]
+pub(crate) enum BaseDir<'a> {
     Borrowed(BorrowedFd<'a>),
-    Shared(Arc<OwnedFd>),
-}
-
-impl BaseDir<'_> {
-    /// The working directory.
-    pub(crate) const WORKING: Self = Self(Base::Borrowed(CWD));
+    Owned(Arc<OwnedFd>),
 }
 
 impl AsFd for BaseDir<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match &self.0 {
-            Base::Borrowed(dir) => *dir,
-            Base::Shared(dir) => dir.as_fd(),
+        match self {
+            Self::Borrowed(dir) => *dir,
+            Self::Owned(dir) => dir.as_fd(),
         }
-    }
-}
-
-impl<'a, D: AsFd> From<&'a D> for BaseDir<'a> {
-    fn from(dir: &'a D) -> Self {
-        Self(Base::Borrowed(dir.as_fd()))
-    }
-}
-
-impl From<Arc<OwnedFd>> for BaseDir<'_> {
-    fn from(dir: Arc<OwnedFd>) -> Self {
-        Self(Base::Shared(dir))
-    }
-}
-
-impl From<OwnedFd> for BaseDir<'_> {
-    fn from(dir: OwnedFd) -> Self {
-        Self::from(Arc::new(dir))
-    }
-}
-
-impl fmt::Debug for BaseDir<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_fd().fmt(f)
     }
 }
 
@@ -172,7 +139,7 @@ pub(crate) struct Setup<'a> {
 impl Default for Setup<'_> {
     fn default() -> Self {
         Self {
-            dir: BaseDir::WORKING,
+            dir: BaseDir::Borrowed(CWD),
             cancel: None,
             filter: None,
             throttle: None,
@@ -220,13 +187,38 @@ macro_rules! setup_methods {
             }
 
             /// Looks up operands that are relative paths in the open directory `dir`, not in the working directory.
-            /// The path `.` is `dir` itself. An operation that owns the directory can move into another thread.
+            /// The path `.` is `dir` itself.
             ///
             /// The directory may be renamed or replaced by another at any time: only the open one matters. Errors and
             /// events have the paths as given; see [`Error::below`](crate::Error::below).
             #[must_use]
-            pub fn in_dir(mut self, dir: impl Into<$crate::BaseDir<'a>>) -> Self {
-                self.setup.dir = dir.into();
+            pub fn in_dir(mut self, dir: &'a impl ::std::os::fd::AsFd) -> Self {
+                self.setup.dir = $crate::setup::BaseDir::Borrowed(dir.as_fd());
+                self
+            }
+
+            /// Does the same as [`in_dir`](Self::in_dir) with a directory that the operation owns, alone or together with
+            /// others. Such an operation can move into another thread.
+            ///
+            /// ```
+            /// use std::fs::File;
+            /// use std::os::fd::OwnedFd;
+            /// use std::thread;
+            /// use fuc_engine::{Failures, RemoveOp};
+            ///
+            /// # let scratch = tempfile::tempdir().unwrap();
+            /// # std::fs::create_dir_all(scratch.path().join("doomed/sub")).unwrap();
+            /// let dir = OwnedFd::from(File::open(scratch.path()).unwrap());
+            /// let removal = RemoveOp::new().in_owned_dir(dir);
+            /// let run = move || removal.run(["doomed".into()], &Failures::new());
+            /// assert_eq!(thread::spawn(run).join().unwrap().entries, 2);
+            /// ```
+            #[must_use]
+            pub fn in_owned_dir(
+                mut self,
+                dir: impl Into<::std::sync::Arc<::std::os::fd::OwnedFd>>,
+            ) -> Self {
+                self.setup.dir = $crate::setup::BaseDir::Owned(dir.into());
                 self
             }
 

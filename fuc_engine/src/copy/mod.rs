@@ -67,7 +67,9 @@
 //! The public entry points are here: no module imports `run`. `decide` makes no system call. Only `dest` and `changes`
 //! rename, replace, unlink or truncate a dest that was there before its copy.
 
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
@@ -138,8 +140,16 @@ impl<'a> CopyOp<'a> {
     /// # }
     /// ```
     #[must_use]
-    pub fn dest_in_dir(mut self, dir: impl Into<BaseDir<'a>>) -> Self {
-        self.dest_dir = dir.into();
+    pub fn dest_in_dir(mut self, dir: &'a impl AsFd) -> Self {
+        self.dest_dir = BaseDir::Borrowed(dir.as_fd());
+        self
+    }
+
+    /// Does the same as [`dest_in_dir`](Self::dest_in_dir) with a directory that the operation owns, alone or together with
+    /// others.
+    #[must_use]
+    pub fn dest_in_owned_dir(mut self, dir: impl Into<Arc<OwnedFd>>) -> Self {
+        self.dest_dir = BaseDir::Owned(dir.into());
         self
     }
 

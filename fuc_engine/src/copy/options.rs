@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::remove::Content;
 use crate::setup::{BaseDir, Execution, Setup, setup_methods};
-use crate::sys::PrivateTables;
+use crate::sys::{CWD, PrivateTables};
 
 /// The place that copies go to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -220,7 +220,7 @@ impl Default for CopyOp<'_> {
             threads: None,
             execution: Execution::Real,
             setup: Setup::default(),
-            dest_dir: BaseDir::WORKING,
+            dest_dir: BaseDir::Borrowed(CWD),
             tables: None,
         }
     }
