@@ -265,7 +265,7 @@
 
 // The modules. Imports point down only. Each folder's `mod.rs` has a map of its files.
 //
-//  remove/  copy/              what happens to operands, entries and finished directories
+//  copy/ ─▶ remove/            what happens to operands, entries and finished directories
 //      \      /
 //       walk/                  lists directories and hands their entries to a removal or a copy
 //      /  |   \

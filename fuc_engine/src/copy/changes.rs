@@ -1,6 +1,7 @@
 //! Makes the changes at the dests. A dry run checks instead whether they are permitted.
 //!
-//! No stage of a copy knows whether the run is dry, so all decisions are those of a real run. The policy and the
+//! No decision about an entry depends on whether the run is dry. Only what other processes would see is left out, by
+//! [`Changes::are_visible`]. The policy and the
 //! constructor of a dry run let it write no content, set no attributes and sync nothing. So changes that come after the
 //! content, such as the name of a large file, are made where they are needed.
 //!

@@ -64,8 +64,9 @@
 //! | `run/verifying` | compares copies with their sources, in batches |
 //! | `run/tasks` | what is queued besides directories: operands, and entries that are copied later |
 //!
-//! The public entry points are here: no module imports `run`. `decide` makes no system call. Only `dest` and `changes`
-//! rename, replace, unlink or truncate a dest that was there before its copy.
+//! The public entry points are here: no module imports `run`. `decide` makes no system call. Only these touch a dest that was
+//! there before its copy: `dest` and `changes` rename, replace, unlink or empty it, `content` writes to it and cuts it, `attributes`
+//! changes its attributes, and `mirror` removes it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};

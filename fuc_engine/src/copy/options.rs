@@ -439,7 +439,7 @@ impl Preserve {
 
 /// Rules for dests that exist. [`Default`] overwrites them, without a question or a backup.
 ///
-/// The rules do not concern directories, which are merged into existing directories.
+/// Directories are merged into existing directories. For them, only backups and `follow_links_to_directories` matter.
 ///
 /// ```
 /// use fuc_engine::{CopyOp, Replace};
@@ -530,17 +530,12 @@ impl Default for DestRules {
 impl DestRules {
     /// Returns `true` if a dest may be written to without looking at it first.
     pub(super) fn are_plain(&self) -> bool {
-        self.are_plain_with(self.backup)
-    }
-
-    /// Returns the same for an entry with its own rule about backups, which is `backup`.
-    pub(super) fn are_plain_with(&self, backup: Option<Backup>) -> bool {
         // Each field is named, so that a new rule cannot be forgotten here.
         let Self {
             replace,
             ask,
             remove_first,
-            backup: _,
+            backup,
             backup_suffix: _,
             atomic,
             // These two are read only if creating the dest fails.

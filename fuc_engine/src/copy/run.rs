@@ -3,6 +3,7 @@
 //! - [`visitor`]: the run, as the walk sees it, also if several engines share it.
 //! - [`pipeline`]: the way of one entry through the stages, and the links to other copies.
 //! - [`large`]: the way of a large file.
+//! - `sharing`: shares a copy with other engines.
 //! - [`durable`]: which directories and filesystems are written to the disk.
 //! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.

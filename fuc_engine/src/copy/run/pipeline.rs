@@ -1,8 +1,9 @@
 //! The stages of one entry, or of one operand that is not a directory.
 //!
 //! ```text
-//! copy_listed            makes links and symbolic links without a look; or calls
-//!   copy_file            opens a plain regular file without a look; if its type has changed, calls
+//! copy_listed            makes links and symbolic links without a look; or calls look_and_copy
+//! copy_file              the plain way of regular files: opens one without a look, and queues it if it is large;
+//!                        if its type has changed, calls look_and_copy
 //!   look_and_copy        looks at the source; queues a directory or a large file, or calls
 //!     copy_looked        chooses what is made, by the type just seen
 //!       make_or_link     links to the copy of another name of the source, if there is one
@@ -10,7 +11,7 @@
 //!                        elsewhere: looks at the dest, settles what happens to it, and makes the copy in that way
 //! ```
 //!
-//! Nothing is done about a dest before `settle`, so an entry can wait, or go to another engine, until then. What makes a copy
+//! Except for new empty files, nothing is done about a dest before `settle`, so an entry can wait, or go to another engine, until then. What makes a copy
 //! returns `None` if something is at a dest that should be created. That enters `decide::settle`, too.
 //!
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
