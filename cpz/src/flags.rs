@@ -323,8 +323,7 @@ directory, the copy goes into it, unless -T is given.
             Id::LinkDest,
             "link-dest",
             "link to the files of the older copy DIR that are\n\
-             unchanged, instead of copying them; needs\n\
-             -a, -p or --preserve=timestamps",
+             unchanged, instead of copying them; needs -a or -p",
         )
         .required("DIR", Accepts::Directory)
         .not_in_config(),

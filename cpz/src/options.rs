@@ -97,8 +97,9 @@ impl Options {
                 "--resume is mutually exclusive with -l and -s",
             ),
             (
-                engine.link_dest.is_some() && !engine.preserve.timestamps,
-                "--link-dest needs -a, -p or --preserve=timestamps",
+                engine.link_dest.is_some()
+                    && !(engine.preserve.timestamps && engine.preserve.ownership),
+                "--link-dest needs -a, -p or --preserve=ownership,timestamps",
             ),
             (
                 engine.link_dest.is_some() && makes_no_copies,

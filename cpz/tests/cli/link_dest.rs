@@ -255,7 +255,71 @@ fn an_older_copy_on_another_filesystem_is_of_no_use() {
     let old = old.to_str().expect("UTF-8");
     succeeds(&scratch, &["-aT", "s", old]);
     let link_dest = format!("--link-dest={old}");
-    let lines = lines(&scratch, &["-aT", &link_dest, "--itemize", "s", "new"]);
+    let run = Run::new(CPZ).args(["-aT", &link_dest, "--itemize", "s", "new"]);
+    for run in [run.clone().arg("--dry-run"), run] {
+        let outcome = run.current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        let lines = sorted(&outcome);
+        assert!(
+            lines.iter().all(|line| !line.starts_with("linked")),
+            "{lines:?}"
+        );
+        let warning = complaint(&outcome);
+        assert!(
+            warning.ends_with(": Invalid cross-device link\n"),
+            "{warning}"
+        );
+    }
+}
+
+/// The older copy is part of what the command would delete, write to or take for its own.
+#[test]
+fn the_older_copy_is_neither_deleted_nor_written_to() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    succeeds(&scratch, &["-aT", "s", "old"]);
+    succeeds(&scratch, &["-aT", "s", "backup"]);
+    succeeds(&scratch, &["-aT", "s", "backup/.old"]);
+    let before = ["old", "backup/.old"].map(|name| everything(scratch.path().join(name)));
+    tree.file("s/file", "changed").mtime(AT * 2);
+
+    let refused = |args: &[&str], expected: &str| {
+        let outcome = Run::new(CPZ).args(args).current_dir(&scratch).output();
+        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        assert!(complaint(&outcome).contains(expected), "{outcome}");
+    };
+    refused(
+        &["-aT", "--delete", "--link-dest=backup/.old", "s", "backup"],
+        "backup",
+    );
+    refused(&["-aT", "--link-dest=old", "s", "old"], "are the same file");
+    // A dest leads to a file of the older copy that has one name.
+    tree.dir("new").symlink("new/file", "../old/file");
+    succeeds(&scratch, &["-aT", "--link-dest=old", "s", "new"]);
+    // A file of the older copy has lost its content, but neither its size nor its time.
+    tree.file("old/sub/below", "x").mtime(AT);
+    let damaged = everything(scratch.path().join("old"));
+    refused(
+        &["-aT", "--verify", "--link-dest=old", "s", "verified"],
+        "differs from",
+    );
+    assert!(!scratch.path().join("verified/sub/below").exists());
+    let difference = damaged.diff(&everything(scratch.path().join("old")));
+    assert!(difference.is_empty(), "{difference}");
+    let difference = before[1].diff(&everything(scratch.path().join("backup/.old")));
+    assert!(difference.is_empty(), "{difference}");
+    tree.file("old/sub/below", "2").mtime(AT);
+    let difference = before[0].diff(&everything(scratch.path().join("old")));
+    assert!(difference.is_empty(), "{difference}");
+}
+
+/// The source would change with a copy that is another name of it.
+#[test]
+fn a_file_of_the_older_copy_that_is_the_source_is_copied() {
+    let scratch = Scratch::new();
+    build(&Tree::at(scratch.path()));
+    let lines = lines(&scratch, &["-aT", "--link-dest=s", "--itemize", "s", "new"]);
     assert!(
         lines.iter().all(|line| line.starts_with("new ")),
         "{lines:?}"
@@ -355,7 +419,7 @@ fn options_that_make_no_copies_exclude_an_older_copy() {
     for (args, complaint_of) in [
         (
             &["--link-dest=old", "a", "b"][..],
-            "--link-dest needs -a, -p or --preserve=timestamps",
+            "--link-dest needs -a, -p or --preserve=ownership,timestamps",
         ),
         (
             &["-al", "--link-dest=old", "a", "b"],

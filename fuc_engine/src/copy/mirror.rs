@@ -67,6 +67,9 @@ pub(super) fn initial_state(ctx: &Context<'_>) -> Deletions {
             })
         });
     }
+    if let Some(older) = &ctx.older {
+        note_above(&mut in_use, older.as_fd());
+    }
     for operand in 0..ctx.operands.len() as u32 {
         let dest = sys::stat(
             ctx.target(),

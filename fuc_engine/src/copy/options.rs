@@ -148,8 +148,9 @@ pub struct CopyOp<'a> {
     /// the size and the time of modification of the source, and the owner, mode, ACLs and extended attributes that a new copy
     /// would get. It is looked up as a dest is, and links below it are not followed.
     ///
-    /// Only files are linked whose times were copied, so this needs [timestamps](Preserve::timestamps). A dest with
-    /// several names is replaced, so the older copy does not change. If it cannot be opened, that is a
+    /// Only copies with the owners and times of their sources are linked to, so this needs [both](Preserve). The older copy does
+    /// not change: dests with several names and symbolic links are replaced, and if it is the directory of the dest, the run is
+    /// refused. If it cannot be opened, or is on another filesystem than the dest, that is a
     /// [warning](crate::Observer::warned), and everything is copied.
     #[cfg_attr(feature = "serde", serde(with = "crate::paths::optional_bytes"))]
     pub link_dest: Option<PathBuf>,

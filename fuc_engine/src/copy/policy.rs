@@ -158,7 +158,9 @@ impl<'a> Policy<'a> {
             _ => self.reads_special_content(),
         };
         let is_copied = has_content && self.options.as_links.is_none();
-        if is_copied && treatment == DestTreatment::WrittenTo {
+        // The link may lead to a file of the older copy.
+        let may_follow = self.options.link_dest.is_none();
+        if is_copied && may_follow && treatment == DestTreatment::WrittenTo {
             Symlinks::Follow
         } else {
             Symlinks::NoFollow

@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use rustix::io::Errno;
+
 use large::{LargeFile, Room};
 use tasks::OperandGroup;
 use verifying::Unverified;
@@ -29,7 +31,7 @@ use super::context::{Context, Deletions};
 use super::dest::backup;
 use super::durability::Durability;
 use super::entry::{Entry, StoredEntry};
-use super::facts::{CopyDir, Symlinks};
+use super::facts::{CopyDir, FileId, Symlinks};
 use super::make::hardlink::LinkTable;
 use super::make::{CopyScratch, CopyWorker};
 use super::mirror;
@@ -40,6 +42,7 @@ use super::policy::Policy;
 use super::writers::Writers;
 use crate::descriptors::Descriptors;
 use crate::error::{Error, Operation, Refusal};
+use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::paths;
 use crate::report::{OrderedFailures, Report};
@@ -213,7 +216,7 @@ impl<'a> CopyRun<'a> {
         }
         let options = self.ctx.policy.options;
         if let Some(older) = &options.link_dest {
-            self.ctx.older = self.open_older(older);
+            self.ctx.older = self.open_older(older)?;
         }
         for source in sources {
             let (bases, dest) = (self.ctx.bases, self.ctx.dest);
@@ -235,18 +238,37 @@ impl<'a> CopyRun<'a> {
         durable::note_filesystems(&self.ctx)
     }
 
-    /// Opens the older copy whose unchanged files are linked. Without one, as in the first run of many, everything is copied.
-    fn open_older(&self, path: &Path) -> Option<OwnedFd> {
-        let base = self.ctx.bases.dest;
-        let opened = paths::to_c(path)
-            .and_then(|path| sys::open_path_directory(base, &path, Symlinks::Follow));
-        if let Err(errno) = opened
-            && !self.assists()
-        {
-            let warning = Error::failed(Operation::OpenLinkDest, path.into(), errno);
-            self.ctx.report.warn(warning);
+    /// Opens the older copy whose unchanged files are linked. Without one on the filesystem of the dest, as in the first run of
+    /// many, everything is copied.
+    ///
+    /// # Errors
+    /// It is the directory of the dest, whose files would be changed.
+    fn open_older(&self, path: &Path) -> Result<Option<OwnedFd>, Error> {
+        let (base, Dest::Into(dest) | Dest::Exactly(dest)) = (self.ctx.bases.dest, self.ctx.dest);
+        let open = || {
+            let older = sys::open_path_directory(base, &paths::to_c(path)?, Symlinks::Follow)?;
+            let older_id = FileId::of(&sys::stat_open(&older)?);
+            let dest = paths::to_c(dest)?;
+            let dest_id = sys::stat(base, &dest, Symlinks::Follow).map(|dest| FileId::of(&dest));
+            let nearest = dest_id.ok().or_else(|| paths::directory_id_of(base, &dest));
+            match nearest.is_none_or(|nearest| nearest.device == older_id.device) {
+                true => Ok((older.into_kept(), dest_id == Ok(older_id))),
+                false => Err(Errno::XDEV),
+            }
+        };
+        match open() {
+            Ok((_, true)) => Err(Error::refused(Refusal::SameFile, path.into())
+                .at_dest()
+                .with_other(Side::Dest, dest.clone())),
+            Ok((older, false)) => Ok(Some(older)),
+            Err(errno) => {
+                let warning = Error::failed(Operation::OpenLinkDest, path.into(), errno);
+                if !self.assists() {
+                    self.ctx.report.warn(warning.at_dest());
+                }
+                Ok(None)
+            }
         }
-        opened.ok().map(sys::Fd::into_kept)
     }
 
     /// Reports a failure to prepare. The leader meets the same one, so an engine that assists does not report it.

@@ -381,7 +381,10 @@ fn for_removed(options: &CopyOp<'_>, making: Making, pair: &Pair<'_>) -> Settled
 /// its source is a special file that is not followed. In a mirror, it is also unlinked if it is not a regular file.
 fn for_content(rules: Rules<'_>, source: &Facts, dest: &Facts) -> Settled {
     let replaces_types = rules.treatment == DestTreatment::LinkedOver;
-    if replaces_types && dest.kind != FileType::RegularFile {
+    let keeps_links = rules.options.link_dest.is_none();
+    if replaces_types && dest.kind != FileType::RegularFile
+        || !keeps_links && dest.kind == FileType::Symlink
+    {
         Settled::Unlink
     } else if dest.kind == FileType::Symlink {
         // It was not followed in a new directory: another process has planted it, or this run has just made it.

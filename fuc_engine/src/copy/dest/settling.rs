@@ -184,12 +184,15 @@ impl Found<'_> {
             && attributes::has_other_owner(self.source, self.dest)
     }
 
+    /// Returns `true` if the dest may be a file of the older copy, which is not changed.
+    fn may_be_in_older_copy(&self) -> bool {
+        self.entry.ctx.policy.options.link_dest.is_some() && sys::links(self.dest) > 1
+    }
+
     /// Returns `true` if a file that is kept would get other attributes, and may be a file of the older copy.
     fn would_change_older_copy(&self) -> bool {
-        let policy = &self.entry.ctx.policy;
-        policy.options.link_dest.is_some()
-            && sys::links(self.dest) > 1
-            && attributes::need_update(policy, self.source, self.dest)
+        self.may_be_in_older_copy()
+            && attributes::need_update(&self.entry.ctx.policy, self.source, self.dest)
     }
 
     /// Returns `true` if the inode numbers of source and dest show whether they are one file.
@@ -247,6 +250,10 @@ impl Lookups for Found<'_> {
     }
 
     fn time_stands_for_source(&self) -> bool {
+        if self.may_be_in_older_copy() {
+            // A probe would set its time.
+            return false;
+        }
         let wanted = sys::modified(self.source);
         time_stands_for(self.entry.ctx, self.at(), self.dest, wanted)
     }

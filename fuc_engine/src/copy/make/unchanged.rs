@@ -109,10 +109,10 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
     let mode = policy
         .last_mode(source.st_mode, Origin::Created)
         .unwrap_or_else(|| policy.creation_mode(source.st_mode) & !policy.umask());
-    let has_owner = !options.preserve.ownership
-        || !attributes::has_other_owner(source, older)
-        // This user cannot give a new copy to another one.
-        || policy.user != 0 && older.st_uid == policy.user;
+    // This user cannot give a new copy to another one.
+    let cannot_give = policy.user != 0 && source.st_uid != policy.user;
+    let has_owner = !attributes::has_other_owner(source, older)
+        || cannot_give && (older.st_uid, older.st_gid) == (policy.user, source.st_gid);
     let has_attributes = || {
         let source_held = PathOnly::find(entry.source_at());
         source_held.is_ok_and(|source_held| {
@@ -124,7 +124,10 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
         && source.st_size == older.st_size
         && sys::modified(source) == sys::modified(older)
         && (mode ^ older.st_mode) & 0o7777 == 0
+        && options.preserve.ownership
         && has_owner
+        // If it is the source, a copy would not change with it.
+        && FileId::of(source) != FileId::of(older)
         && options.context.is_none()
         && has_attributes()
         && !has_lost_content(entry, at, older)

@@ -204,6 +204,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 if copy.link_unchanged(source, way)? {
                     return Ok(Some(None));
                 }
+                if copy.entry.ctx.older.is_some() {
+                    large::check_room(copy.run, copy.entry, source)?;
+                }
                 let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
                 copy.fill(&opened, way)
             });
@@ -448,8 +451,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     ) -> Result<Outcome, Failure> {
         loop {
             let looked = self.look_at_dest(making, source, is_occupied)?;
-            if making == Making::File
-                && !matches!(looked, Looked::Keep(..))
+            // A link needs no room.
+            let may_link = self.entry.ctx.older.is_some();
+            let needs_room = match looked {
+                Looked::Make(Way::Create | Way::Replace(_), _) => !may_link,
+                Looked::Make(..) | Looked::Vacate(..) => true,
+                Looked::Keep(..) => false,
+            };
+            if needs_room
+                && making == Making::File
                 && let Some(source) = source
             {
                 large::check_room(self.run, self.entry, source)?;

@@ -157,9 +157,15 @@ fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
     Err(entry.refused(Refusal::Different))
 }
 
-/// Makes a dest older than its source, so that a later run copies it again.
+/// Makes a dest older than its source, so that a later run copies it again. A file of an older copy is not changed: the dest,
+/// which is another name of it, is unlinked.
 fn mark_incomplete(entry: &Entry<'_>, dest: At<'_>) {
-    if let Ok(source) = entry.stat_source() {
+    let is_shared =
+        || sys::stat(dest.dir, dest.name, dest.symlinks).map(|stat| sys::links(&stat) > 1);
+    if entry.ctx.policy.options.link_dest.is_some() && is_shared() != Ok(false) {
+        // The difference is reported in any case.
+        let _ = sys::unlink(dest.dir, dest.name);
+    } else if let Ok(source) = entry.stat_source() {
         // The difference is reported in any case.
         let _ = attributes::mark_incomplete_at(dest, &source);
     }
