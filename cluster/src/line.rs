@@ -161,8 +161,9 @@ impl Exchange for Line {
         let mut division = Division::new(self.rank, self.ranks, range);
         let (file, answers) = self.divisions.begin();
         let mut is_wanted = true;
-        while is_wanted {
-            while let Some((rank, range)) = division.next() {
+        // The file stays until no rank writes to it any more.
+        loop {
+            while is_wanted && let Some((rank, range)) = division.next() {
                 let part = Part {
                     owner: self.rank,
                     file,
@@ -177,7 +178,7 @@ impl Exchange for Line {
             if let Ok((rank, answer)) = answers.recv_timeout(LOOK) {
                 division.note(rank, answer);
             }
-            is_wanted = goes_on();
+            is_wanted = is_wanted && goes_on();
         }
         self.divisions.end(file);
         if is_late {

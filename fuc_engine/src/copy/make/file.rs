@@ -218,6 +218,10 @@ impl<'f> Filling<'f> {
         };
         let mut written = Ok(());
         let moved = self.move_content(worker, |worker, bytes| {
+            if bytes == 0 {
+                // Other engines copy.
+                return worker.copied_piece(bytes);
+            }
             bytes_read += bytes;
             written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
             match worker.copied_piece(bytes) {
