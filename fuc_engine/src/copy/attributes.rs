@@ -93,10 +93,10 @@ pub(super) fn mark_incomplete(dest: &Inode<'_>, source: &Stat) -> Result<(), Err
 }
 
 /// Returns `true` if an existing dest, which was seen as `present`, has the owner and the permissions of its source already,
-/// and no ACL. They need not be set again: on a server, each call is a request.
+/// and neither has an ACL. They need not be set again: on a server, each call is a request.
 pub(super) fn are_rights_equal(
     policy: &Policy<'_>,
-    dest: BorrowedFd<'_>,
+    [source_file, dest]: [BorrowedFd<'_>; 2],
     [source, present]: [&Stat; 2],
     is_native: impl FnOnce() -> bool,
 ) -> bool {
@@ -114,6 +114,11 @@ pub(super) fn are_rights_equal(
             Err(Errno::OPNOTSUPP) => is_native(),
             _ => false,
         }
+        // Beside an ACL, the bits of the source for the group would give its group more than it has.
+        && matches!(
+            Inode::Opened(source_file).xattr(ACCESS_ACL),
+            Err(Errno::NODATA | Errno::OPNOTSUPP)
+        )
 }
 
 /// Removes the permissions of an existing dest that the finished copy will not have, before any content

@@ -595,7 +595,8 @@ impl<'o> Opening<'o> {
         let ctx = entry.ctx;
         let is_native = || ctx.is_native(FileId::of(present).device, dest.as_fd());
         let both = [&source.stat, present];
-        let has_rights = attributes::are_rights_equal(&ctx.policy, dest.as_fd(), both, is_native);
+        let files = [source.fd.as_fd(), dest.as_fd()];
+        let has_rights = attributes::are_rights_equal(&ctx.policy, files, both, is_native);
         let restrict = || attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);
         OpenDest {
             is_file: sys::is_regular(present),
