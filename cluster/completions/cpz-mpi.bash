@@ -29,7 +29,7 @@ _cpz__mpi() {
 
     case "${cmd}" in
         cpz__mpi)
-            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z -h --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --exclude= --exclude-from= --gitignore --dry-run --dry-run= --progress --progress= --resume --verify --delete --delete-excluded --max-delete= --atomic --fsync --no-cache --max-rate= --threads= --files0-from= --stats --stats= --no-recursive --no-config --all-failures "
+            opts="-a -b -d -L -f -H -i -l -n -P -p -T -x -R -r -S -s -t -u -v -Z -h --archive --attributes-only --backup --backup= --copy-contents --debug --dereference --force --interactive --link --no-clobber --no-dereference --no-preserve= --no-target-directory --one-file-system --parents --preserve --preserve= --recursive --remove-destination --sparse= --reflink --reflink= --strip-trailing-slashes --suffix= --symbolic-link --target-directory= --update --update= --verbose --keep-directory-symlink --context --context= --help --version --exclude= --exclude-from= --gitignore --dry-run --dry-run= --progress --progress= --resume --link-dest= --itemize --verify --delete --delete-excluded --max-delete= --atomic --fsync --no-cache --max-rate= --threads= --files0-from= --stats --stats= --no-recursive --no-config --all-failures "
             if [[ ${cur} == -* ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 [[ ${COMPREPLY[*]} != *= ]] || compopt -o nospace
@@ -123,6 +123,13 @@ _cpz__mpi() {
                     ;;
                 --progress=)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --link-dest|--link-dest=)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 --max-delete|--max-delete=)

@@ -39,6 +39,7 @@ complete -c cpz-mpi -l dry-run -d 'change nothing; print what would change and h
 complete -c cpz-mpi -l progress -d 'show progress on stderr: always, never, or auto (the default: only at a terminal)' -f -a "auto\t''
 always\t''
 never\t''"
+complete -c cpz-mpi -l link-dest -d 'link to the files of the older copy DIR that are unchanged, instead of copying them; needs -a or -p' -r -f -a "(__fish_complete_directories)"
 complete -c cpz-mpi -l max-delete -d 'delete at most N entries' -r -f
 complete -c cpz-mpi -l max-rate -d 'copy at most so many bytes per second, as in 200M, or entries, as in 500/s' -r -f
 complete -c cpz-mpi -l threads -d 'use at most N threads (default: chosen automatically)' -r -f
@@ -74,6 +75,7 @@ complete -c cpz-mpi -s h -l help -d 'display this help and exit'
 complete -c cpz-mpi -l version -d 'display the version and exit'
 complete -c cpz-mpi -l gitignore -d 'leave alone what the .gitignore files in each SOURCE exclude'
 complete -c cpz-mpi -l resume -d 'continue an interrupted copy: keep dest files that have the size and time of their SOURCE; needs -a, -p or --preserve=timestamps'
+complete -c cpz-mpi -l itemize -d 'print for each dest file whether it is new, linked, updated, kept or deleted, and why'
 complete -c cpz-mpi -l verify -d 'read each copied file and its SOURCE again, and report files that differ'
 complete -c cpz-mpi -l delete -d 'delete from the dest of each directory what the SOURCE does not have; replace other types'
 complete -c cpz-mpi -l delete-excluded -d 'same, and delete what is excluded'
