@@ -31,7 +31,7 @@ fn totals_as_json() {
         # They are the last line of stdout.
         t/a=1234 t/sub/b=5 t/link->a t/fifo<fifo>
         rmz --stats=json t none
-        > {"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,...
+        > {"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"merged":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,...
         ! cannot remove 'none': No such file or directory
         = -t
         # A run without work has totals, too.
