@@ -200,6 +200,8 @@ fn assist(world: World) -> ExitCode {
     sys::raise_descriptor_limit();
     progress::ignore_requests();
     let prepared = prepare(&order);
+    // No rank begins before all have come to the gathering, so a signal during the job ends none.
+    let cancel = sys::cancel_on_signals();
     let can_keep_links = prepared.is_ok() && order.links.can_be_kept_here();
     let homes = Homes::of_job(&order.links, &world.gather(can_keep_links));
 
@@ -208,7 +210,6 @@ fn assist(world: World) -> ExitCode {
     if let Err(problem) = &prepared {
         console.error(problem);
     }
-    let cancel = sys::cancel_on_signals();
     let counts = Arc::default();
     let pace = order.max_rate.map(|rate| line.pace(rate, &cancel));
     let full = FullWatch::new(&console, &cancel, &counts);
