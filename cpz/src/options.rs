@@ -13,7 +13,7 @@ use fuc_cli::reporter::Verbosity;
 use fuc_cli::sys::arguments;
 use fuc_cli::threads;
 use fuc_cli::tool::Tool;
-use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, Reflink, Sparse};
+use fuc_engine::{CopyOp, Dereference, Dest, Execution, LinkKind, ModePolicy, Reflink, Sparse};
 
 use crate::flags::Id;
 use crate::preserve::PreserveFlags;
@@ -98,8 +98,10 @@ impl Options {
             ),
             (
                 engine.link_dest.is_some()
-                    && !(engine.preserve.timestamps && engine.preserve.ownership),
-                "--link-dest needs -a, -p or --preserve=ownership,timestamps",
+                    && !(engine.preserve.timestamps
+                        && engine.preserve.ownership
+                        && engine.preserve.mode == ModePolicy::Preserve),
+                "--link-dest needs -a or -p",
             ),
             (
                 engine.link_dest.is_some() && makes_no_copies,

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
-    probe::{Skip, is_root, supports_acls, supports_xattrs},
+    probe::{NOBODY, Skip, is_root, supports_acls, supports_xattrs},
     run::{Outcome, Run, Status},
     snapshot::{Attributes, Snapshot, assert_same_tree},
     tree::{Scratch, Tree, memory},
@@ -314,6 +314,50 @@ fn the_older_copy_is_neither_deleted_nor_written_to() {
     assert!(difference.is_empty(), "{difference}");
 }
 
+/// A copy would not have what only the older file has, or what this user cannot give.
+#[test]
+fn a_file_that_has_more_than_a_copy_is_not_linked() {
+    let scratch = Scratch::new();
+    let tree = Tree::at(scratch.path());
+    build(&tree);
+    succeeds(&scratch, &["-aT", "s", "old"]);
+    let is_copied = |args: &[&str]| {
+        let lines = lines(&scratch, args);
+        let is_new = |line: &String| line.starts_with("new ") && line.ends_with("/file'");
+        assert!(lines.iter().any(is_new), "{args:?}: {lines:?}");
+    };
+    if supports_xattrs(scratch.path()) {
+        tree.select("s/file").xattr("user.a", "1");
+        tree.select("old/file").xattr("user.a", "1");
+        is_copied(&[
+            "-pT",
+            "--link-dest=old",
+            "--itemize",
+            "-r",
+            "s",
+            "without-xattrs",
+        ]);
+        fs::remove_dir_all(scratch.path().join("old")).unwrap();
+        succeeds(&scratch, &["-aT", "s", "old"]);
+        tree.select("old/file").xattr("user.b", "1");
+        is_copied(&["-aT", "--link-dest=old", "--itemize", "s", "with-fewer"]);
+    }
+    if is_root() {
+        tree.dir("theirs").select("theirs").mode(0o777);
+        let args = ["-aT", "--link-dest=old", "--itemize", "s", "theirs/new"];
+        let run = Run::new(CPZ).args(args).uid(NOBODY).current_dir(&scratch);
+        let lines = sorted(&run.output());
+        assert!(
+            lines.contains(&"new 'theirs/new/file'".to_owned()),
+            "{lines:?}"
+        );
+        assert!(
+            lines.iter().all(|line| line.starts_with("new ")),
+            "{lines:?}"
+        );
+    }
+}
+
 /// The source would change with a copy that is another name of it.
 #[test]
 fn a_file_of_the_older_copy_that_is_the_source_is_copied() {
@@ -419,7 +463,7 @@ fn options_that_make_no_copies_exclude_an_older_copy() {
     for (args, complaint_of) in [
         (
             &["--link-dest=old", "a", "b"][..],
-            "--link-dest needs -a, -p or --preserve=ownership,timestamps",
+            "--link-dest needs -a or -p",
         ),
         (
             &["-al", "--link-dest=old", "a", "b"],

@@ -511,30 +511,35 @@ pub(super) fn need_update(policy: &Policy<'_>, source: &Stat, dest: &Stat) -> bo
         || preserve.ownership && has_other_owner(source, dest)
 }
 
-/// Returns `true` if `older` has the extended attributes and ACLs that a new copy of `source` would get. If that cannot be found
-/// out, returns `false`.
+/// Returns `true` if `older` has exactly the extended attributes and ACLs that a new copy of `source` would get, whose mode is
+/// preserved. If that cannot be found out, returns `false`.
 pub(super) fn have_same_xattrs(policy: &Policy<'_>, source: &Inode<'_>, older: &Inode<'_>) -> bool {
-    let preserve = &policy.options.preserve;
-    let keeps_acls = preserve.mode == ModePolicy::Preserve;
-    let keeps_others = preserve.xattrs != Xattrs::Leave;
-    let matters = |&name: &&CStr| match policy.xattr_action(name) {
-        _ if name == CONTEXT => copies_context(policy),
-        _ if is_posix_acl(name) => keeps_acls,
-        XattrAction::KeepWithMode => keeps_acls,
-        XattrAction::Copy => keeps_others && !is_layout(name),
-        XattrAction::Skip => false,
+    // The system gives each file its own.
+    let is_own = |name: &CStr| {
+        is_layout(name)
+            || name == CONTEXT && !copies_context(policy)
+            || matches!(name.to_bytes(), b"security.evm" | b"security.ima")
     };
-    let read = |inode: &Inode<'_>| -> Result<_, Errno> {
+    let is_copied = |name: &CStr| {
+        name == CONTEXT
+            || is_posix_acl(name)
+            || match policy.xattr_action(name) {
+                XattrAction::KeepWithMode => true,
+                XattrAction::Copy => policy.options.preserve.xattrs != Xattrs::Leave,
+                XattrAction::Skip => false,
+            }
+    };
+    let read = |inode: &Inode<'_>, is_read: &dyn Fn(&CStr) -> bool| -> Result<_, Errno> {
         let names = match inode.xattr_names() {
             Err(Errno::OPNOTSUPP | Errno::NOSYS) => Vec::new(),
             names => names?,
         };
-        let named = names_in(&names).filter(matters);
+        let named = names_in(&names).filter(|name| !is_own(name) && is_read(name));
         let values = named.map(|name| Ok((name.to_owned(), inode.xattr(name)?)));
         values.collect::<Result<BTreeMap<_, _>, Errno>>()
     };
-    let keeps_some = keeps_acls || keeps_others || copies_context(policy);
-    !keeps_some || matches!((read(source), read(older)), (Ok(source), Ok(older)) if source == older)
+    let found = (read(source, &is_copied), read(older, &|_| true));
+    matches!(found, (Ok(source), Ok(older)) if source == older)
 }
 
 /// Gives a dest the context that the options name, if they do. A regular file gets it before its content.

@@ -148,7 +148,7 @@ pub struct CopyOp<'a> {
     /// the size and the time of modification of the source, and the owner, mode, ACLs and extended attributes that a new copy
     /// would get. It is looked up as a dest is, and links below it are not followed.
     ///
-    /// Only copies with the owners and times of their sources are linked to, so this needs [both](Preserve). The older copy does
+    /// This needs copies with the modes, owners and times of their sources; without [these](Preserve), nothing is linked. The older copy does
     /// not change: dests with several names and symbolic links are replaced, and if it is the directory of the dest, the run is
     /// refused. If it cannot be opened, or is on another filesystem than the dest, that is a
     /// [warning](crate::Observer::warned), and everything is copied.
@@ -237,6 +237,17 @@ impl CopyOp<'_> {
     /// threads that have opened them have ended.
     pub(super) fn thread_descriptors(&self) -> Option<PrivateTables> {
         self.tables.filter(|_| !self.durable)
+    }
+
+    /// Returns `true` if a file of the older copy may be what a new copy would be: copies get the mode, the owner and the times.
+    pub(super) fn may_link_to_older(&self) -> bool {
+        let Preserve {
+            mode,
+            ownership,
+            timestamps,
+            ..
+        } = self.preserve;
+        mode == ModePolicy::Preserve && ownership && timestamps
     }
 
     /// Returns `true` if a regular file can be copied before anything is known about its source and its dest.

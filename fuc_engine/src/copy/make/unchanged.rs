@@ -109,10 +109,14 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
     let mode = policy
         .last_mode(source.st_mode, Origin::Created)
         .unwrap_or_else(|| policy.creation_mode(source.st_mode) & !policy.umask());
-    // This user cannot give a new copy to another one.
-    let cannot_give = policy.user != 0 && source.st_uid != policy.user;
-    let has_owner = !attributes::has_other_owner(source, older)
-        || cannot_give && (older.st_uid, older.st_gid) == (policy.user, source.st_gid);
+    let has_owner = match policy.user {
+        0 => !attributes::has_other_owner(source, older),
+        // This user cannot give a new copy to another one, and such a copy loses its set-id bits.
+        user => {
+            let keeps_set_id = source.st_uid == user || source.st_mode & 0o6000 == 0;
+            (older.st_uid, older.st_gid) == (user, source.st_gid) && keeps_set_id
+        }
+    };
     let has_attributes = || {
         let source_held = PathOnly::find(entry.source_at());
         source_held.is_ok_and(|source_held| {
@@ -124,7 +128,7 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
         && source.st_size == older.st_size
         && sys::modified(source) == sys::modified(older)
         && (mode ^ older.st_mode) & 0o7777 == 0
-        && options.preserve.ownership
+        && options.may_link_to_older()
         && has_owner
         // If it is the source, a copy would not change with it.
         && FileId::of(source) != FileId::of(older)
