@@ -39,7 +39,7 @@ complete -c cpz-mpi -l dry-run -d 'change nothing; print what would change and h
 complete -c cpz-mpi -l progress -d 'show progress on stderr: always, never, or auto (the default: only at a terminal)' -f -a "auto\t''
 always\t''
 never\t''"
-complete -c cpz-mpi -l link-dest -d 'link to the files of the older copy DIR that are unchanged, instead of copying them; needs -a or -p' -r -f -a "(__fish_complete_directories)"
+complete -c cpz-mpi -l link-dest -d 'link to the unchanged files of the older copy DIR, instead of copying them; needs -a or -p' -r -f -a "(__fish_complete_directories)"
 complete -c cpz-mpi -l max-delete -d 'delete at most N entries' -r -f
 complete -c cpz-mpi -l max-rate -d 'copy at most so many bytes per second, as in 200M, or entries, as in 500/s' -r -f
 complete -c cpz-mpi -l threads -d 'use at most N threads (default: chosen automatically)' -r -f

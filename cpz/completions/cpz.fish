@@ -39,7 +39,7 @@ complete -c cpz -l dry-run -d 'change nothing; print what would change and how m
 complete -c cpz -l progress -d 'show progress on stderr: always, never, or auto (the default: only at a terminal)' -f -a "auto\t''
 always\t''
 never\t''"
-complete -c cpz -l link-dest -d 'link to the files of the older copy DIR that are unchanged, instead of copying them; needs -a or -p' -r -f -a "(__fish_complete_directories)"
+complete -c cpz -l link-dest -d 'link to the unchanged files of the older copy DIR, instead of copying them; needs -a or -p' -r -f -a "(__fish_complete_directories)"
 complete -c cpz -l max-delete -d 'delete at most N entries' -r -f
 complete -c cpz -l max-rate -d 'copy at most so many bytes per second, as in 200M, or entries, as in 500/s' -r -f
 complete -c cpz -l threads -d 'use at most N threads (default: chosen automatically)' -r -f

@@ -322,8 +322,8 @@ directory, the copy goes into it, unless -T is given.
         Flag::extension(
             Id::LinkDest,
             "link-dest",
-            "link to the files of the older copy DIR that are\n\
-             unchanged, instead of copying them; needs -a or -p",
+            "link to the unchanged files of the older copy DIR,\n\
+             instead of copying them; needs -a or -p",
         )
         .required("DIR", Accepts::Directory)
         .not_in_config(),
