@@ -396,9 +396,6 @@ impl Entry<'_> {
     }
 
     /// Emits an event about the entry. `event` gets the paths of the source, the dest, and its backup if there is one.
-    // Only the test is inlined. If all of this is a call, an empty file takes 19 more instructions. The guard's case
-    // `cpz-empty-files` counts them.
-    #[inline(always)]
     pub(super) fn emit(
         &self,
         event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,

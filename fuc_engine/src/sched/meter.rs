@@ -136,8 +136,6 @@ impl Meter {
     }
 
     /// Begins a new interval. Whatever the worker did, or waited for, before now is not recorded.
-    // As a call, it takes registers from the loop over entries: 5 more instructions an entry.
-    #[inline(always)]
     pub(super) fn start_interval(&self, interval: &mut Interval) {
         if self.due_nanos.load(Relaxed) != NEVER {
             *interval = Interval::at(self.now_nanos());
@@ -160,8 +158,6 @@ impl Meter {
     }
 
     /// Adds an interval and begins the next one. Returns the last part of the interval, which is short if nothing is measured any more.
-    // As a call of its own it costs 1.4 more instructions an entry.
-    #[inline(always)]
     pub(super) fn record(&self, interval: &mut Interval) -> IntervalPart {
         if self.due_nanos.load(Relaxed) == NEVER {
             return IntervalPart::SHORT;
