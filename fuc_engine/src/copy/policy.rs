@@ -134,6 +134,11 @@ impl<'a> Policy<'a> {
         mode::when_directory_complete(preserve, mode, present, origin, || self.umask())
     }
 
+    /// Returns `true` if a dest may be another name of a file of the older copy, which is not changed.
+    pub(super) fn may_be_in_older_copy(&self, dest: &Stat) -> bool {
+        self.options.link_dest.is_some() && sys::links(dest) > 1
+    }
+
     /// Returns `true` if a dest loses the ACL that its source does not have.
     pub(super) fn replaces_acls(&self) -> bool {
         self.sets_attributes && self.options.preserve.mode != ModePolicy::Default

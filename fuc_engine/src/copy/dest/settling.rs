@@ -184,15 +184,11 @@ impl Found<'_> {
             && attributes::has_other_owner(self.source, self.dest)
     }
 
-    /// Returns `true` if the dest may be a file of the older copy, which is not changed.
-    fn may_be_in_older_copy(&self) -> bool {
-        self.entry.ctx.policy.options.link_dest.is_some() && sys::links(self.dest) > 1
-    }
-
     /// Returns `true` if a file that is kept would get other attributes, and may be a file of the older copy.
     fn would_change_older_copy(&self) -> bool {
-        self.may_be_in_older_copy()
-            && attributes::need_update(&self.entry.ctx.policy, self.source, self.dest)
+        let policy = &self.entry.ctx.policy;
+        policy.may_be_in_older_copy(self.dest)
+            && attributes::need_update(policy, self.source, self.dest)
     }
 
     /// Returns `true` if the inode numbers of source and dest show whether they are one file.
@@ -250,7 +246,7 @@ impl Lookups for Found<'_> {
     }
 
     fn time_stands_for_source(&self) -> bool {
-        if self.may_be_in_older_copy() {
+        if self.entry.ctx.policy.may_be_in_older_copy(self.dest) {
             // A probe would set its time.
             return false;
         }

@@ -4,9 +4,10 @@
 //! linked only if a new copy would be the same in all that the options preserve. If it is not, or if anything fails here, the
 //! source is copied. The older copy is never changed: a dest with several names is unlinked, and not written to.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 
 use super::{CopyScratch, create};
@@ -55,26 +56,22 @@ pub(in crate::copy) fn link(
         let link = |name: &CStr| sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name);
         is_unchanged(entry, source, &held, at) && matches!(create(entry, way, link), Ok(Some(())))
     };
+    // The dest of the operand, below the directory that the older copy stands for.
+    let top = match &entry.ctx.target {
+        Some(_) => entry.ctx.operands.dest_name(entry.operand).to_bytes(),
+        None => b"",
+    };
     let Some(node) = entry.node else {
-        let (directory, name) = paths::split(entry.dest_name.to_bytes());
-        // The dest of an operand is in the directory that the older copy stands for, or below it.
-        let directory = match &entry.ctx.target {
-            Some(_) => paths::split(entry.ctx.operands.dest_name(entry.operand).to_bytes()).0,
-            None => &directory[..0],
-        };
-        let dir = open(older.as_fd(), directory);
-        return dir.is_some_and(|dir| link_in(dir.as_fd(), &paths::name_of(name)));
+        let name = paths::name_of(entry.dest_name.to_bytes());
+        let dir = open(older.as_fd(), paths::split(top).0);
+        return dir.is_some_and(|dir| link_in(dir.as_fd(), &name));
     };
     let is_known = |known: &&OlderDir| Arc::ptr_eq(&known.node, node);
     if let Some(known) = scratch.older.as_ref().filter(is_known) {
         let dir = known.dir.as_ref();
         return dir.is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
     }
-    let top = match &entry.ctx.target {
-        Some(_) => paths::path_of(entry.ctx.operands.dest_name(entry.operand)),
-        None => "".as_ref(),
-    };
-    let directory = node.place.path(top, None);
+    let directory = node.place.path(Path::new(OsStr::from_bytes(top)), None);
     let dir = open(older.as_fd(), directory.as_os_str().as_bytes());
     let is_linked = dir
         .as_ref()

@@ -234,12 +234,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             change: Change::Linked,
             ..*entry
         };
-        let copy = &mut EntryCopy {
-            run: self.run,
-            entry,
-            worker: self.worker,
-        };
-        copy.note_copied(Counted::HardLink);
+        self.with_entry(entry).note_copied(Counted::HardLink);
         // The link counts as an entry, and its content as skipped.
         let content = entry.ctx.policy.options.counted_content().bytes(source);
         if let Some(rest) = content.checked_sub(BYTES_PER_WORK) {
@@ -440,6 +435,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         settling::look_and_settle(self.entry, making, source, known)
     }
 
+    /// Returns the same entry with other facts about its dest.
+    fn with_entry<'c>(&'c mut self, entry: &'c Entry<'c>) -> EntryCopy<'c, 's, 'e, 'a> {
+        EntryCopy {
+            run: self.run,
+            entry,
+            worker: self.worker,
+        }
+    }
+
     /// Settles what happens to the dest, and makes it by `make`. `is_occupied` says that creation has failed before, because
     /// something is there.
     fn look_and_make(
@@ -470,12 +474,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                         change,
                         ..*self.entry
                     };
-                    let copy = &mut EntryCopy {
-                        run: self.run,
-                        entry,
-                        worker: self.worker,
-                    };
-                    make(copy, way)?
+                    make(&mut self.with_entry(entry), way)?
                 }
                 Looked::Vacate(settled, dest, change) => {
                     return self.vacate_and_make(settled, &dest, change, make);
@@ -511,11 +510,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             change,
             ..*self.entry
         };
-        let copy = &mut EntryCopy {
-            run: self.run,
-            entry,
-            worker: self.worker,
-        };
+        let copy = &mut self.with_entry(entry);
         // The first time, the dest may not have got its name.
         let ways = [Way::Create, Way::Create, Way::Stay(Errno::EXIST)];
         let made = ways.into_iter().find_map(|way| make(copy, way).transpose());
