@@ -25,7 +25,7 @@ fn an_existing_dest_gets_another_name() {
         newest cpz -S (x/|x//) -v a b
         # No backup is made if none is wanted.
         cpz (--backup=none -v|-b --backup=off|--backup=off -b) a b
-        # These words are no control.
+        # These words are refused: one is unknown, and the other begins several.
         cpz --backup=(x|n) a b
         # The environment counts without flags.
         VERSION_CONTROL=t cpz (-bv|--backup=simple|) a b
@@ -130,7 +130,7 @@ fn backups_unlike_those_of_cp() {
         a=new b=old b~==b
         cpz --backup=simple a b
         = -b -b~ b=new b~=old
-        # There is no number after the last one.
+        # If the highest number is in use, no backup can be made.
         a=new b=old b.~340282366920938463463374607431768211455~=backup
         cpz --backup=numbered a b
         ! cannot backup 'b': Value too large for defined data type",

@@ -93,7 +93,7 @@ fn gitignore_files() {
         # The user's patterns come first.
         cpz --gitignore --exclude=!a.o --exclude=.git* s d
         = d/{a.o,d/a.o,d/keep.o,d/e/only-here,d/e/keep.o,e/target}=
-        # One that is no regular file does not count.
+        # A `.gitignore` that is not a regular file is ignored.
         s/list='*\n' s/link/.gitignore->../list s/fifo/.gitignore<fifo> s/dir/.gitignore/x= s/socket/.gitignore<socket>
         s/{link,fifo,dir,socket}/file=
         cpz --gitignore s d

@@ -286,7 +286,7 @@ fn dests_that_are_kept_or_not() {
         s/a=1 @1.1 s/link->a @1.1 d/a->b @1.1 d/link=1 @1.1
         cpz -aT --resume --remove-destination s d
         = -d/a -d/link d/a=1 d/link->a
-        # Times must be preserved, and there is no other choice of dests.
+        # Without preserved times, or with another rule about dests, it is refused.
         s/a=1
         cpz (|-a --no-preserve=timestamps) --resume s d
         ! --resume needs -a, -p or --preserve=timestamps

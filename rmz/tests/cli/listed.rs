@@ -13,7 +13,7 @@ const TREE: &str = "a= b= c= d/f=";
 fn lists_of_operands() {
     RM.table().build(plant(TREE)).rows(
         r"
-        # Names in a file or on stdin are removed. An empty list is no work.
+        # Names in a file or on stdin are removed. With an empty list, nothing is done.
         .
         rmz --files0-from=- << a\0d\0\c
         = -a -d
