@@ -6,7 +6,7 @@ use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::outcome::Outcome;
-use fuc_cli::progress::LookAhead;
+use fuc_cli::progress::{LookAhead, Paced};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
@@ -58,6 +58,7 @@ fn copy(request: Request, console: &Console) -> Outcome {
     let look_ahead = limiter.is_none().then(|| {
         let count = |cancel, counts: &_| {
             copy.clone()
+                .filtered_by(Paced::new(filter.clone(), &cancel))
                 .cancelled_by(cancel)
                 .count(sources.iter(), counts)
         };

@@ -11,14 +11,12 @@
 //! mixes with a message, and is not drawn while a prompt waits for its answer. Without `--progress`
 //! there are only the counts, which SIGUSR1 shows.
 
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use fuc_engine::{Cancel, Counts, Summary};
-use rustix::process::{Pid, getpriority_process, setpriority_process};
 
 use crate::amounts::Count;
 use crate::console::Console;
@@ -30,7 +28,10 @@ use crate::tool::Tool;
 use line::ProgressLine;
 use text::{Moment, Totals};
 
+pub use pace::Paced;
+
 mod line;
+mod pace;
 mod status;
 mod text;
 
@@ -63,18 +64,6 @@ const PERIOD: Duration = Duration::from_millis(100);
 /// A copy of 150,000 files of 20 KB in 3,000 directories, which took 5 to 10 s, had a percentage after 1.2 to 1.9 s beside
 /// two busy processes (tmpfs, two cores). With 1 s it had one after 2.1 to 2.3 s.
 const LOOK_AHEAD_DELAY: Duration = Duration::from_millis(300);
-
-/// The processor time that the look-ahead takes before its priority is lowered. Without it, that copy had no percentage until
-/// its end.
-const EAGER: Duration = Duration::from_millis(300);
-
-/// The nice value of the look-ahead after that. The kernel gives it weight 56, and 1,024 to each worker. So a look-ahead that
-/// competes with them takes 5 % of the processor time of one worker, however busy the machine is, and all of an idle core.
-///
-/// With weight 15, a copy of 80,000 files beside 60 busy processes had no percentage in 56 s: its look-ahead needed 0.35 s.
-/// Without a nice value, counting takes 10.5 % of the processor time of a copy, and 4 % of that of a removal (400,000 files of
-/// 4 KiB in directories of 50, tmpfs, two cores).
-const LOOK_AHEAD_NICE: i32 = 13;
 
 impl Progress {
     /// Returns `true` if progress should be shown on this stderr.
@@ -130,7 +119,7 @@ pub fn ignore_requests() {
     sys::on_status_request(|| {});
 }
 
-/// Counts what a run finds, until the token cancels it. Returns `true` if it has counted everything.
+/// Counts what a run finds, until the token cancels it. Returns `true` if it has counted everything. Its filter is [`Paced`].
 pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
 
 /// The state that the line shares with the thread of the run and with the look-ahead.
@@ -138,8 +127,6 @@ pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
 struct LineState {
     /// Is `true` once the line was shown.
     is_shown: AtomicBool,
-    /// The thread of the look-ahead.
-    counting: OnceLock<Pid>,
     /// The amount of work, once the look-ahead is at its end.
     expected: OnceLock<Expected>,
 }
@@ -203,7 +190,6 @@ impl Watch {
         thread::scope(|scope| {
             let mut count = look_ahead.map(|look_ahead| {
                 || {
-                    let _ = shared.counting.set(rustix::thread::gettid());
                     let before = self.counts.entries();
                     let counts = Counts::default();
                     if look_ahead(count_token, &counts) {
@@ -212,17 +198,10 @@ impl Watch {
                 }
             });
             let draw = move || {
-                let mut eager = Some(&shared.counting);
                 loop {
                     thread::park_timeout(PERIOD);
                     if !console.redraw_status_line() {
                         break;
-                    }
-                    if let Some(&thread) = eager.and_then(OnceLock::get)
-                        && processor_time(thread) >= EAGER
-                    {
-                        lower_priority(thread);
-                        eager = None;
                     }
                     if start.elapsed() >= LOOK_AHEAD_DELAY
                         && let Some(count) = count.take()
@@ -259,21 +238,6 @@ impl Watch {
             work: counts.work() + missed,
         }
     }
-}
-
-/// Returns the processor time that a thread has taken. It is 0 after its end, when its number may be that of another thread.
-fn processor_time(thread: Pid) -> Duration {
-    let path = format!("/proc/self/task/{thread}/schedstat");
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let nanoseconds = text.split(' ').next().and_then(|time| time.parse().ok());
-    nanoseconds.map_or(Duration::ZERO, Duration::from_nanos)
-}
-
-/// Lowers the priority of a thread, unless that of the whole command is lower. Linux changes this thread alone.
-fn lower_priority(thread: Pid) {
-    let before = getpriority_process(Some(thread)).unwrap_or_default();
-    // Without the permission, the count costs more.
-    let _ = setpriority_process(Some(thread), before.max(LOOK_AHEAD_NICE));
 }
 
 /// Ends the drawing and the look-ahead, even if the run panics.

@@ -12,7 +12,7 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::NameList;
 use fuc_cli::outcome::Outcome;
-use fuc_cli::progress::{LookAhead, Watch};
+use fuc_cli::progress::{LookAhead, Paced, Watch};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
@@ -103,8 +103,11 @@ fn remove(
         OperandSource::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
             let count = |cancel, counts: &_| {
-                let counted = removal.clone().cancelled_by(cancel);
-                counted.count(operands(), counts)
+                removal
+                    .clone()
+                    .filtered_by(Paced::new(filter.clone(), &cancel))
+                    .cancelled_by(cancel)
+                    .count(operands(), counts)
             };
             // A look-ahead would not keep to the rate.
             let look_ahead = limiter.is_none().then(|| Box::new(count) as LookAhead<'_>);
