@@ -335,6 +335,9 @@ impl CopyOp<'_> {
 /// let summary = mirror.copy(&source, &dest)?;
 /// assert_eq!(summary.deleted, 2);
 /// # assert!(!dest.join("old").exists());
+///
+/// let cautious = mirror.with(|copy| copy.delete.get_or_insert_default().most = Some(100));
+/// # assert_eq!(cautious.delete.unwrap().most, Some(100));
 /// # Ok(())
 /// # }
 /// ```
