@@ -54,24 +54,239 @@ impl Lookups for Answers {
 
 const HARD: Making = Making::Link(LinkKind::Hard);
 const SYMBOLIC: Making = Making::Link(LinkKind::Symbolic);
-const MADE: [Making; 6] = [
-    Making::File,
-    Making::Symlink,
-    Making::Special,
-    HARD,
-    SYMBOLIC,
-    Making::LinkToCopy,
+const MADE: [(&str, Making); 6] = [
+    ("file", Making::File),
+    ("symlink", Making::Symlink),
+    ("special", Making::Special),
+    ("hard", HARD),
+    ("symbolic", SYMBOLIC),
+    ("link-to-copy", Making::LinkToCopy),
 ];
-const WRITE: Settled = Settled::Make(Way::Write(Symlinks::Follow));
-const REPLACE: Settled = Settled::Make(Way::Replace(RemovalEvent::Reported));
-const REPLACE_SILENTLY: Settled = Settled::Make(Way::Replace(RemovalEvent::Silent));
-const UNLINK: Settled = Settled::Unlink;
-const EXISTS: Settled = Settled::Make(Way::Stay(Errno::EXIST));
-const IS_DIRECTORY: Settled = Settled::Make(Way::Stay(Errno::ISDIR));
-const DIRECTORY: Settled = Settled::Refuse(Refusal::DirectoryByNonDirectory);
+const DECISIONS: [(&str, Settled); 17] = [
+    ("write", Settled::Make(Way::Write(Symlinks::Follow))),
+    (
+        "write-no-link",
+        Settled::Make(Way::Write(Symlinks::NoFollow)),
+    ),
+    (
+        "replace",
+        Settled::Make(Way::Replace(RemovalEvent::Reported)),
+    ),
+    (
+        "replace-silently",
+        Settled::Make(Way::Replace(RemovalEvent::Silent)),
+    ),
+    ("exists", Settled::Make(Way::Stay(Errno::EXIST))),
+    ("is-directory", Settled::Make(Way::Stay(Errno::ISDIR))),
+    ("no-access", Settled::Make(Way::Stay(Errno::ACCESS))),
+    ("unlink", Settled::Unlink),
+    ("back-up", Settled::BackUp),
+    ("keep", Settled::Keep),
+    ("keep-as-copy", Settled::KeepAsCopy),
+    ("already-there", Settled::AlreadyThere),
+    ("same-file", Settled::Refuse(Refusal::SameFile)),
+    ("not-replacing", Settled::Refuse(Refusal::NotReplacing)),
+    (
+        "directory",
+        Settled::Refuse(Refusal::DirectoryByNonDirectory),
+    ),
+    ("just-created", Settled::Refuse(Refusal::JustCreated)),
+    (
+        "just-created-link",
+        Settled::Refuse(Refusal::ThroughJustCreatedLink),
+    ),
+];
 
-fn options(change: impl FnOnce(&mut CopyOp<'static>)) -> CopyOp<'static> {
-    CopyOp::new().with(change)
+/// Cases of each row of the table in [`super`]. A line has options, rules and answers, then what is made from which source
+/// (a file of nine bytes and time 2 if none is named), the dest, and the decision.
+const ROWS: &str = "
+    # 1: what may be the copy of another name stays, and is not a directory
+    new replace-none other-copy: file|link-to-copy over file, file|symlink over link = exists
+    new replace-none: file over directory = keep
+    # 3: a rule that replaces nothing comes before the other reasons
+    ask replace-none same-file: file over directory = keep
+    ask replace-none-and-fail same-file: file over directory = not-replacing
+    # 4: a source is not destroyed
+    same-file: any over file = same-file
+    older same-file: any over file = same-file
+    changed same-file: any over file = same-file
+    # 5: a dest that is as new is kept as the copy
+    older: file over 9@1 = write
+    older: file over 9@2, file over 0@2 = keep-as-copy
+    older keep-times stands: file over 9@1 = keep-as-copy
+    older keep-times stands-not: file over 9@1 = write
+    older keep-times: file over 0@2 = write
+    older keep-times: file over 0@3, file over link@2 = keep-as-copy
+    changed keep-times no-doubt: file over 9@2 = keep-as-copy
+    changed keep-times doubt: file over 9@2 = write
+    changed keep-times stands-not: file over 9@1 = write
+    # 6: the user is asked before a directory is refused
+    ask no: file over directory = keep
+    ask yes: file over directory = directory
+    # 7: another name of a link needs no copy
+    remove unlinked already-there: symlink from link over link = already-there
+    # 8: a directory is never replaced, and stays if dests are backed up
+    force: any over directory = directory
+    force linked-over: any over directory = directory
+    force unlinked: any over directory = directory
+    renamed: file over directory = write
+    renamed: file from fifo over directory = directory
+    renamed: symlink from link over directory, hard over directory = exists
+    renamed: link-to-copy over directory = is-directory
+    renamed force: special from fifo over directory = exists
+    renamed force: symlink from link over directory = is-directory
+    renamed force: symbolic over directory = replace-silently
+    # 9: a dest of an earlier operand is refused
+    made: file over file = just-created
+    made behind-link: file over file = just-created-link
+    made renamed behind-link: file over file = just-created
+    # 10: a dest becomes a backup
+    renamed remove: any over file = back-up
+    # 11: a link to the first copy replaces a dest
+    attributes follow: link-to-copy over file|link|fifo = replace
+    attributes follow linked-over: link-to-copy over file|link|fifo = replace
+    # 12: a dest is unlinked, or replaced when the copy is complete
+    remove unlinked not-source: file over file = unlink
+    remove unlinked may-be-source: file over file = replace-silently
+    remove unlinked: file over fifo = unlink
+    remove unlinked: link-to-copy over fifo = replace
+    atomic unlinked may-write: file over file = replace-silently
+    atomic unlinked may-not-write: file over file = no-access
+    atomic unlinked: file over fifo, symlink|link-to-copy over file = replace-silently
+    atomic unlinked force: file over file = replace-silently
+    # 13: a file is written
+    : file over file|fifo|two-names = write
+    keep-links: file over two-names = unlink
+    keep-links: file over file = write
+    : file from fifo over file = unlink
+    follow: file from fifo over file = write
+    attributes: file from fifo over file = write
+    linked-over: file over file = write-no-link
+    linked-over: file over link = unlink
+    new no-other-copy: file over file = write-no-link
+    new no-other-copy: file over link = just-created-link
+    # 14: a dest is unlinked for a link or a special file
+    : symlink from link over file, special from fifo over file = unlink
+    follow: special from fifo over file = exists
+    follow keep-links: special from fifo over two-names = unlink
+    attributes: symlink from link over file = exists
+    attributes force: symlink from link over file = unlink
+    attributes force: special from fifo over file = exists
+    # 15: a link instead of a copy replaces a dest only if it is told to
+    : hard|symbolic over file = exists
+    ask yes: hard over file = replace-silently
+    ask yes: symbolic over file = exists
+    force: hard over file = replace-silently
+    force: symbolic from fifo over file = unlink
+    keep-links: hard over two-names = replace
+    : hard from link over file, symbolic from fifo over file = unlink
+";
+
+/// Returns options, rules and answers that a line names.
+fn case<'a>(words: &str, options: &'a mut CopyOp<'static>) -> (Rules<'a>, Answers, bool) {
+    let (mut answers, mut is_behind_link) = (ANSWERS, false);
+    let (mut treatment, mut directory) = (DestTreatment::WrittenTo, Origin::Existing);
+    let (mut symlinks, mut is_made) = (Symlinks::NoFollow, false);
+    for word in words.split_whitespace() {
+        match word {
+            "replace-none" => options.rules.replace = Replace::None,
+            "replace-none-and-fail" => options.rules.replace = Replace::NoneAndFail,
+            "older" => options.rules.replace = Replace::Older,
+            "changed" => options.rules.replace = Replace::Changed,
+            "ask" => options.rules.ask = true,
+            "remove" => options.rules.remove_first = true,
+            "atomic" => options.rules.atomic = true,
+            "force" => options.force = true,
+            "attributes" => options.attributes_only = true,
+            "keep-links" => options.preserve.links = true,
+            "keep-times" => options.preserve.timestamps = true,
+            "linked-over" => treatment = DestTreatment::LinkedOver,
+            "unlinked" => treatment = DestTreatment::Unlinked,
+            "renamed" => treatment = DestTreatment::Renamed,
+            "new" => directory = Origin::Created,
+            "follow" => symlinks = Symlinks::Follow,
+            "made" => is_made = true,
+            "behind-link" => is_behind_link = true,
+            "same-file" => answers.sameness = SameFile,
+            "already-there" => answers.sameness = AlreadyThere,
+            "other-copy" | "no-other-copy" => {
+                answers.may_be_other_copy = Some(word == "other-copy");
+            }
+            "stands" | "stands-not" => answers.time_stands_for_source = Some(word == "stands"),
+            "doubt" | "no-doubt" => answers.is_in_doubt = Some(word == "doubt"),
+            "yes" | "no" => answers.agrees = Some(word == "yes"),
+            "may-be-source" | "not-source" => answers.may_be_source = Some(word == "may-be-source"),
+            "may-write" | "may-not-write" => answers.may_write = Some(word == "may-write"),
+            _ => panic!("what is {word}?"),
+        }
+    }
+    let rules = Rules {
+        options,
+        treatment,
+        symlinks,
+        directory,
+        is_made,
+        creates_through_links: false,
+    };
+    (rules, answers, is_behind_link)
+}
+
+/// Returns the facts of a file of this kind, or of this size and time.
+fn facts(word: &str, inode: u64) -> Facts {
+    let kind = match word {
+        "fifo" => FileType::Fifo,
+        "directory" => FileType::Directory,
+        word if word.starts_with("link") => FileType::Symlink,
+        _ => FileType::RegularFile,
+    };
+    let mut facts = Facts::example(kind, inode);
+    if word == "two-names" {
+        facts.links = 2;
+    }
+    if let Some((bytes, seconds)) = word.split_once('@') {
+        facts.bytes = bytes.parse().unwrap_or_default();
+        facts.modified = FileTime {
+            seconds: seconds.parse().expect("a time"),
+            nanoseconds: 0,
+        };
+    }
+    facts
+}
+
+#[test]
+fn each_row_of_the_table_decides() {
+    let rows = ROWS.lines().map(str::trim);
+    for line in rows.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (words, rest) = line.split_once(':').expect("a case");
+        let (cases, decision) = rest.split_once(" = ").expect("a decision");
+        let decision = DECISIONS.iter().find(|(name, _)| *name == decision);
+        let (_, decision) = decision.expect("a decision");
+        let mut options = CopyOp::new();
+        let (rules, answers, is_behind_link) = case(words, &mut options);
+        for case in cases.split(',') {
+            let (made, dests) = case.split_once(" over ").expect("a dest");
+            let (made, source) = made.split_once(" from ").unwrap_or((made, "9@2"));
+            let is_made =
+                |name: &str| made.trim() == "any" || made.split('|').any(|it| it.trim() == name);
+            let made: Vec<_> = MADE.iter().filter(|(name, _)| is_made(name)).collect();
+            assert!(!made.is_empty(), "{line}");
+            for (name, making) in made {
+                for dest in dests.split('|') {
+                    let pair = Pair {
+                        source: facts(source, 1),
+                        dest: facts(dest.trim(), 9),
+                        is_behind_link,
+                        lookups: &answers,
+                    };
+                    assert_eq!(
+                        settle(rules, *making, &pair),
+                        *decision,
+                        "{line}: {name}, {dest}"
+                    );
+                }
+            }
+        }
+    }
 }
 
 fn rules<'a>(options: &'a CopyOp<'a>) -> Rules<'a> {
@@ -85,52 +300,10 @@ fn rules<'a>(options: &'a CopyOp<'a>) -> Rules<'a> {
     }
 }
 
-fn example(kind: FileType) -> Facts {
-    Facts::example(kind, 9)
-}
-
-fn source(kind: FileType) -> Facts {
-    Facts::example(kind, 1)
-}
-
-fn with_names(links: u64) -> Facts {
-    Facts {
-        links,
-        ..example(FileType::RegularFile)
-    }
-}
-
-fn modified_at(seconds: i64) -> Facts {
-    let modified = FileTime {
-        seconds,
-        nanoseconds: 0,
-    };
-    Facts {
-        modified,
-        ..example(FileType::RegularFile)
-    }
-}
-
-fn pair(source: Facts, dest: Facts, answers: &Answers) -> Pair<'_> {
-    Pair {
-        source,
-        dest,
-        is_behind_link: false,
-        lookups: answers,
-    }
-}
-
-/// Settles without a question.
-fn settled(rules: Rules<'_>, making: Making, source: Facts, dest: Facts) -> Settled {
-    settle(rules, making, &pair(source, dest, &ANSWERS))
-}
-
-use FileType::{Directory, Fifo, RegularFile, Symlink};
-
 #[test]
 fn a_dest_is_created_if_nothing_is_there() {
-    let options = options(|_| ());
-    for making in MADE {
+    let options = CopyOp::new();
+    for (_, making) in MADE {
         let settle = |is_made| {
             let rules = Rules {
                 is_made,
@@ -145,7 +318,10 @@ fn a_dest_is_created_if_nothing_is_there() {
 
 #[test]
 fn what_cannot_be_seen_is_replaced_by_links_to_copies_and_forced_links() {
-    let [plain, force] = [false, true].map(|force| options(|options| options.force = force));
+    let (plain, force) = (
+        CopyOp::new(),
+        CopyOp::new().with(|options| options.force = true),
+    );
     let replace = Way::Replace(RemovalEvent::Silent);
     for (making, options, has_slash, way) in [
         (Making::LinkToCopy, &plain, false, replace),
@@ -162,32 +338,8 @@ fn what_cannot_be_seen_is_replaced_by_links_to_copies_and_forced_links() {
 }
 
 #[test]
-fn row_1_what_may_be_the_copy_of_another_name_stays() {
-    let stays = Settled::Make(Way::Stay(Errno::EXIST));
-    let options = options(|options| options.rules.replace = Replace::None);
-    let rules = Rules {
-        directory: Origin::Created,
-        ..rules(&options)
-    };
-    let answers = Answers {
-        may_be_other_copy: Some(true),
-        ..ANSWERS
-    };
-    for (making, dest, decision) in [
-        (Making::File, RegularFile, stays),
-        (Making::File, Symlink, stays),
-        (Making::Symlink, Symlink, stays),
-        (Making::LinkToCopy, RegularFile, stays),
-        (Making::File, Directory, Settled::Keep),
-    ] {
-        let seen = &pair(source(RegularFile), example(dest), &answers);
-        assert_eq!(settle(rules, making, seen), decision, "{making:?} {dest:?}");
-    }
-}
-
-#[test]
 fn row_2_nothing_is_written_through_a_link_to_nothing_unless_the_options_say_so() {
-    let options = options(|options| options.rules.replace = Replace::None);
+    let options = CopyOp::new().with(|options| options.rules.replace = Replace::None);
     let through = Rules {
         creates_through_links: true,
         ..rules(&options)
@@ -222,350 +374,6 @@ fn row_2_nothing_is_written_through_a_link_to_nothing_unless_the_options_say_so(
     ] {
         let settled = settle_vacant(rules, making, dest);
         assert_eq!(settled, decision, "{dest:?} {making:?}");
-    }
-}
-
-#[test]
-fn row_3_a_rule_that_replaces_nothing_comes_before_the_other_reasons() {
-    for (replace, decision) in [
-        (Replace::None, Settled::Keep),
-        (Replace::NoneAndFail, Settled::Refuse(Refusal::NotReplacing)),
-    ] {
-        let options = options(|options| {
-            options.rules.replace = replace;
-            options.rules.ask = true;
-        });
-        let answers = Answers {
-            sameness: SameFile,
-            ..ANSWERS
-        };
-        let seen = &pair(source(RegularFile), example(Directory), &answers);
-        assert_eq!(settle(rules(&options), Making::File, seen), decision);
-    }
-}
-
-#[test]
-fn row_4_a_source_is_not_destroyed() {
-    let answers = Answers {
-        sameness: SameFile,
-        ..ANSWERS
-    };
-    for replace in [Replace::All, Replace::Older, Replace::Changed] {
-        let options = options(|options| options.rules.replace = replace);
-        for making in MADE {
-            let seen = &pair(source(RegularFile), example(RegularFile), &answers);
-            let decision = Settled::Refuse(Refusal::SameFile);
-            assert_eq!(settle(rules(&options), making, seen), decision);
-        }
-    }
-}
-
-#[test]
-fn row_5_a_dest_that_is_as_new_is_kept_as_the_copy() {
-    let source = Facts {
-        bytes: 9,
-        ..modified_at(2)
-    };
-    let at = |seconds| Facts {
-        bytes: 9,
-        ..modified_at(seconds)
-    };
-    let (emptied, link) = (
-        modified_at(2),
-        Facts {
-            kind: Symlink,
-            ..modified_at(2)
-        },
-    );
-    let (older, changed) = (Replace::Older, Replace::Changed);
-    for (replace, copies_times, dest, stands_for_source, in_doubt, decision) in [
-        (older, false, at(1), None, None, WRITE),
-        (older, false, at(2), None, None, Settled::KeepAsCopy),
-        (older, true, at(1), Some(true), None, Settled::KeepAsCopy),
-        (older, true, at(1), Some(false), None, WRITE),
-        (older, true, emptied, None, None, WRITE),
-        (older, false, emptied, None, None, Settled::KeepAsCopy),
-        (older, true, modified_at(3), None, None, Settled::KeepAsCopy),
-        (older, true, link, None, None, Settled::KeepAsCopy),
-        (changed, true, at(2), None, Some(false), Settled::KeepAsCopy),
-        (changed, true, at(2), None, Some(true), WRITE),
-        (changed, true, at(1), Some(false), None, WRITE),
-    ] {
-        let options = options(|options| {
-            options.rules.replace = replace;
-            options.preserve.timestamps = copies_times;
-        });
-        let answers = Answers {
-            time_stands_for_source: stands_for_source,
-            is_in_doubt: in_doubt,
-            ..ANSWERS
-        };
-        let settled = settle(rules(&options), Making::File, &pair(source, dest, &answers));
-        assert_eq!(settled, decision, "{replace:?} {copies_times} {dest:?}");
-    }
-}
-
-#[test]
-fn row_6_the_user_is_asked_before_a_directory_is_refused() {
-    let options = options(|options| options.rules.ask = true);
-    for (agrees, decision) in [(false, Settled::Keep), (true, DIRECTORY)] {
-        let answers = Answers {
-            agrees: Some(agrees),
-            ..ANSWERS
-        };
-        let seen = &pair(source(RegularFile), example(Directory), &answers);
-        assert_eq!(settle(rules(&options), Making::File, seen), decision);
-    }
-}
-
-#[test]
-fn row_7_another_name_of_a_link_needs_no_copy() {
-    let options = options(|options| options.rules.remove_first = true);
-    let rules = Rules {
-        treatment: DestTreatment::Unlinked,
-        ..rules(&options)
-    };
-    let answers = Answers {
-        sameness: AlreadyThere,
-        ..ANSWERS
-    };
-    let seen = &pair(source(Symlink), source(Symlink), &answers);
-    assert_eq!(settle(rules, Making::Symlink, seen), Settled::AlreadyThere);
-}
-
-#[test]
-fn row_8_a_directory_is_never_replaced() {
-    let options = options(|options| options.force = true);
-    for treatment in [
-        DestTreatment::WrittenTo,
-        DestTreatment::LinkedOver,
-        DestTreatment::Unlinked,
-    ] {
-        let rules = Rules {
-            treatment,
-            ..rules(&options)
-        };
-        for making in MADE {
-            let settled = settled(rules, making, source(RegularFile), example(Directory));
-            assert_eq!(settled, DIRECTORY, "{making:?}");
-        }
-    }
-}
-
-#[test]
-fn row_8_a_directory_stays_if_dests_are_backed_up() {
-    let [plain, force] = [false, true].map(|force| options(|options| options.force = force));
-    for (making, options, kind, decision) in [
-        (Making::File, &plain, RegularFile, WRITE),
-        (Making::File, &plain, Fifo, DIRECTORY),
-        (Making::Special, &force, Fifo, EXISTS),
-        (Making::Symlink, &plain, Symlink, EXISTS),
-        (Making::Symlink, &force, Symlink, IS_DIRECTORY),
-        (HARD, &plain, RegularFile, EXISTS),
-        (SYMBOLIC, &force, RegularFile, REPLACE_SILENTLY),
-        (Making::LinkToCopy, &plain, RegularFile, IS_DIRECTORY),
-    ] {
-        let rules = Rules {
-            treatment: DestTreatment::Renamed,
-            ..rules(options)
-        };
-        let settled = settled(rules, making, source(kind), example(Directory));
-        assert_eq!(settled, decision, "{making:?} {kind:?}");
-    }
-}
-
-#[test]
-fn row_9_a_dest_of_an_earlier_operand_is_refused() {
-    let options = options(|_| ());
-    for (treatment, is_behind_link, refusal) in [
-        (DestTreatment::WrittenTo, false, Refusal::JustCreated),
-        (
-            DestTreatment::WrittenTo,
-            true,
-            Refusal::ThroughJustCreatedLink,
-        ),
-        (DestTreatment::Renamed, true, Refusal::JustCreated),
-    ] {
-        let rules = Rules {
-            treatment,
-            is_made: true,
-            ..rules(&options)
-        };
-        let seen = &Pair {
-            source: source(RegularFile),
-            dest: example(RegularFile),
-            is_behind_link,
-            lookups: &ANSWERS,
-        };
-        let settled = settle(rules, Making::File, seen);
-        assert_eq!(settled, Settled::Refuse(refusal), "{treatment:?}");
-    }
-}
-
-#[test]
-fn row_10_a_dest_becomes_a_backup() {
-    let options = options(|options| options.rules.remove_first = true);
-    let rules = Rules {
-        treatment: DestTreatment::Renamed,
-        ..rules(&options)
-    };
-    for making in MADE {
-        let settled = settled(rules, making, source(RegularFile), example(RegularFile));
-        assert_eq!(settled, Settled::BackUp, "{making:?}");
-    }
-}
-
-#[test]
-fn row_11_a_link_to_the_first_copy_replaces_a_dest() {
-    let options = options(|options| options.attributes_only = true);
-    for treatment in [DestTreatment::WrittenTo, DestTreatment::LinkedOver] {
-        let rules = Rules {
-            treatment,
-            symlinks: Symlinks::Follow,
-            ..rules(&options)
-        };
-        for dest in [RegularFile, Symlink, Fifo] {
-            let settled = settled(
-                rules,
-                Making::LinkToCopy,
-                source(RegularFile),
-                example(dest),
-            );
-            assert_eq!(settled, REPLACE, "{treatment:?} {dest:?}");
-        }
-    }
-}
-
-#[test]
-fn row_12_a_dest_is_unlinked_or_replaced_when_the_copy_is_complete() {
-    let remove = &options(|options| options.rules.remove_first = true);
-    let atomic = &options(|options| options.rules.atomic = true);
-    let force = &options(|options| {
-        options.rules.atomic = true;
-        options.force = true;
-    });
-    let (file, link, silent) = (Making::File, Making::LinkToCopy, REPLACE_SILENTLY);
-    let forbidden = Settled::Make(Way::Stay(Errno::ACCESS));
-    for (options, making, dest, may_be_source, may_write, decision) in [
-        (remove, file, RegularFile, Some(false), None, UNLINK),
-        (remove, file, RegularFile, Some(true), None, silent),
-        (remove, file, Fifo, None, None, UNLINK),
-        (remove, link, Fifo, None, None, REPLACE),
-        (atomic, file, RegularFile, None, Some(true), silent),
-        (atomic, file, RegularFile, None, Some(false), forbidden),
-        (atomic, file, Fifo, None, None, silent),
-        (atomic, Making::Symlink, RegularFile, None, None, silent),
-        (atomic, link, RegularFile, None, None, silent),
-        (force, file, RegularFile, None, None, silent),
-    ] {
-        let rules = Rules {
-            treatment: DestTreatment::Unlinked,
-            ..rules(options)
-        };
-        let answers = Answers {
-            may_be_source,
-            may_write,
-            ..ANSWERS
-        };
-        let pair = &pair(source(RegularFile), example(dest), &answers);
-        let settled = settle(rules, making, pair);
-        assert_eq!(settled, decision, "{making:?} {dest:?} {may_be_source:?}");
-    }
-}
-
-#[test]
-fn row_13_a_file_is_written() {
-    let [plain, links] = [false, true].map(|links| options(|o| o.preserve.links = links));
-    let attributes = options(|options| options.attributes_only = true);
-    let [old, links, attributes] = [&plain, &links, &attributes].map(rules);
-    let (mut mirror, mut new, mut following) = (old, old, old);
-    mirror.treatment = DestTreatment::LinkedOver;
-    new.directory = Origin::Created;
-    following.symlinks = Symlinks::Follow;
-    let not_through = Settled::Make(Way::Write(Symlinks::NoFollow));
-    let planted = Settled::Refuse(Refusal::ThroughJustCreatedLink);
-    let (one, two) = (with_names(1), with_names(2));
-    for (row, rules, kind, dest, decision) in [
-        ("file", old, RegularFile, one, WRITE),
-        ("FIFO", old, RegularFile, example(Fifo), WRITE),
-        ("several names", old, RegularFile, two, WRITE),
-        ("links are kept", links, RegularFile, two, UNLINK),
-        ("one name", links, RegularFile, one, WRITE),
-        ("content of a FIFO", old, Fifo, one, UNLINK),
-        ("through links", following, Fifo, one, WRITE),
-        ("attributes of a FIFO", attributes, Fifo, one, WRITE),
-        ("mirror", mirror, RegularFile, one, not_through),
-        (
-            "mirror, link",
-            mirror,
-            RegularFile,
-            example(Symlink),
-            UNLINK,
-        ),
-        ("new", new, RegularFile, one, not_through),
-        ("planted", new, RegularFile, example(Symlink), planted),
-    ] {
-        let answers = Answers {
-            may_be_other_copy: (rules.directory == Origin::Created).then_some(false),
-            ..ANSWERS
-        };
-        let pair = &pair(source(kind), dest, &answers);
-        assert_eq!(settle(rules, Making::File, pair), decision, "{row}");
-    }
-}
-
-#[test]
-fn row_14_a_dest_is_unlinked_for_a_link_or_a_special_file() {
-    let plain = options(|_| ());
-    let links = options(|options| options.preserve.links = true);
-    let attributes = options(|options| options.attributes_only = true);
-    let force = options(|options| {
-        options.attributes_only = true;
-        options.force = true;
-    });
-    let following = |options| Rules {
-        symlinks: Symlinks::Follow,
-        ..rules(options)
-    };
-    let (link, fifo) = (Making::Symlink, Making::Special);
-    for (row, rules, making, kind, names, decision) in [
-        ("link", rules(&plain), link, Symlink, 1, UNLINK),
-        ("FIFO", rules(&plain), fifo, Fifo, 1, UNLINK),
-        ("followed", following(&plain), fifo, Fifo, 1, EXISTS),
-        ("other names", following(&links), fifo, Fifo, 2, UNLINK),
-        ("attributes", rules(&attributes), link, Symlink, 1, EXISTS),
-        ("forced", rules(&force), link, Symlink, 1, UNLINK),
-        ("forced FIFO", rules(&force), fifo, Fifo, 1, EXISTS),
-    ] {
-        let settled = settled(rules, making, source(kind), with_names(names));
-        assert_eq!(settled, decision, "{row}");
-    }
-}
-
-#[test]
-fn row_15_a_link_instead_of_a_copy_replaces_a_dest_only_if_it_is_told_to() {
-    let plain = &options(|_| ());
-    let ask = &options(|options| options.rules.ask = true);
-    let force = &options(|options| options.force = true);
-    let links = &options(|options| options.preserve.links = true);
-    let agreed = Answers {
-        agrees: Some(true),
-        ..ANSWERS
-    };
-    for (row, options, making, kind, names, decision) in [
-        ("hard", plain, HARD, RegularFile, 1, EXISTS),
-        ("symbolic", plain, SYMBOLIC, RegularFile, 1, EXISTS),
-        ("asked", ask, HARD, RegularFile, 1, REPLACE_SILENTLY),
-        ("asked, symbolic", ask, SYMBOLIC, RegularFile, 1, EXISTS),
-        ("forced", force, HARD, RegularFile, 1, REPLACE_SILENTLY),
-        ("forced, symbolic", force, SYMBOLIC, Fifo, 1, UNLINK),
-        ("other names", links, HARD, RegularFile, 2, REPLACE),
-        ("link to a link", plain, HARD, Symlink, 1, UNLINK),
-        ("link to a FIFO", plain, SYMBOLIC, Fifo, 1, UNLINK),
-    ] {
-        let pair = &pair(source(kind), with_names(names), &agreed);
-        let settled = settle(rules(options), making, pair);
-        assert_eq!(settled, decision, "{row}");
     }
 }
 
