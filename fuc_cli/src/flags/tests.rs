@@ -49,92 +49,108 @@ static TABLE: Table<Id> = Table {
     own_notes: "Not quite.\n",
 };
 
-fn scan(arguments: &[&str]) -> Scan<Id> {
-    let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
-    Scan::of(&TABLE, &arguments, Personality::Extended, ArgOrder::Any)
-}
-
-fn given(arguments: &[&str]) -> Vec<(Id, Option<String>)> {
-    let scan = scan(arguments);
-    assert_eq!(scan.stop, None);
-    scan.matched
-        .into_iter()
-        .map(|flag| {
-            (
-                flag.id,
-                flag.value.map(|value| value.into_string().unwrap()),
-            )
-        })
-        .collect()
-}
-
-fn with(value: &str) -> Option<String> {
-    Some(value.into())
-}
-
-fn error_message(scan: &Scan<Id>) -> &str {
-    match &scan.stop {
-        Some(Stop::Error(error)) => str::from_utf8(&error.message).unwrap(),
-        other => panic!("no usage error but {other:?}"),
+/// Reads words, and returns the flags and operands, and why it stopped: an error comes with its suggestion.
+fn read(words: &str, personality: Personality, order: ArgOrder) -> String {
+    let arguments: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+    let scan = Scan::of(&TABLE, &arguments, personality, order);
+    let flags = scan.matched.iter().map(|flag| match &flag.value {
+        Some(value) => format!("{:?}={}", flag.id, value.display()),
+        None => format!("{:?}", flag.id),
+    });
+    let operands = scan.operands.iter().map(|it| it.display().to_string());
+    let mut read: Vec<String> = flags.chain(operands).collect();
+    match scan.stop {
+        Some(Stop::Error(error)) => {
+            read.push(format!("! {}", String::from_utf8_lossy(&error.message)));
+            read.extend(error.suggestion);
+        }
+        Some(stop) => read.push(format!("! {stop:?}")),
+        None => {}
     }
+    read.join(" ")
 }
 
 #[test]
-fn finds_flags_among_operands() {
-    let scan = scan(&["a", "-f", "b", "-", "--backup", "c"]);
-    assert_eq!(scan.operands, ["a", "b", "-", "c"]);
-    assert_eq!(scan.matched.len(), 2);
-}
-
-#[test]
-fn treats_everything_after_two_dashes_as_operands() {
-    let scan = scan(&["-f", "--", "-f", "--", "--help"]);
-    assert_eq!(scan.operands, ["-f", "--", "--help"]);
-    assert_eq!(scan.stop, None);
-}
-
-#[test]
-fn ends_flags_at_the_first_operand_under_posixly_correct() {
-    let arguments = ["-f", "a", "--help", "--"].map(OsString::from);
-    let scan = Scan::of(
-        &TABLE,
-        &arguments,
+fn words_are_flags_values_and_operands() {
+    let shortened = "did you mean '--threads'? (extensions cannot be shortened)";
+    for (words, expected) in [
+        // Flags may be among operands, and what follows two dashes is none.
+        ("a -f b - --backup c", "Force Backup a b - c"),
+        ("-f -- -f -- --help", "Force -f -- --help"),
+        // Values are attached or apart. None differs from an empty one.
+        ("-tx", "Target=x"),
+        ("-t x", "Target=x"),
+        ("--target-directory=x", "Target=x"),
+        ("--target-directory x", "Target=x"),
+        ("--targ=x", "Target=x"),
+        ("-t --", "Target=--"),
+        ("-fbt=x", "Force Bare Target==x"),
+        ("--backup", "Backup"),
+        ("--backup=", "Backup="),
+        ("--target-directory=", "Target="),
+        // An optional value goes with the long name only.
+        ("--upd=x", "Update=x"),
+        ("-u x", "Update x"),
+        ("-ux", "Update ! invalid option -- 'x'"),
+        // Flags keep their order, and stay if an error comes after them.
+        (
+            "-b -t x -Fb --backup=y -ty --force",
+            "Bare Target=x Force Bare Backup=y Target=y Force",
+        ),
+        ("-f -bx --help a", "Force Bare ! invalid option -- 'x'"),
+        ("a --he --nonsense", "a ! Help"),
+        ("--v", "! Version"),
+        // Two spellings of one option are not ambiguous, and some names cannot be abbreviated.
+        ("--pa", "Parents"),
+        ("--no-preserve-root", "Force"),
+        (
+            "--no-preserve-roo",
+            "! you may not abbreviate the --no-preserve-root option",
+        ),
+        // Nor can extensions.
+        ("--threads=3", "Threads=3"),
+        ("--threads 3", "Threads=3"),
+        ("--t=3", "Target=3"),
+        (
+            "--thread=3",
+            &format!("! unrecognized option '--thread=3' {shortened}"),
+        ),
+        ("--th", &format!("! unrecognized option '--th' {shortened}")),
+        // The most similar option is suggested, unless it is hidden.
+        (
+            "--bakcup=x",
+            "! unrecognized option '--bakcup=x' did you mean '--backup'?",
+        ),
+        (
+            "--target-dirctory",
+            "! unrecognized option '--target-dirctory' did you mean '--target-directory'?",
+        ),
+        (
+            "--treads=3",
+            "! unrecognized option '--treads=3' did you mean '--threads'?",
+        ),
+        ("--xyz", "! unrecognized option '--xyz'"),
+        ("--bwlimit=1M", "! unrecognized option '--bwlimit=1M'"),
+        ("--ppath", "! unrecognized option '--ppath'"),
+    ] {
+        assert_eq!(read(words, Personality::Extended, ArgOrder::Any), expected);
+    }
+    // Under POSIXLY_CORRECT, flags end at the first operand.
+    let posix = read(
+        "-f a --help --",
         Personality::Extended,
         ArgOrder::OptionsFirst,
     );
-    assert_eq!(scan.operands, ["a", "--help", "--"]);
-    assert_eq!(scan.matched.len(), 1);
-}
-
-#[test]
-fn accepts_values_attached_and_apart() {
-    for arguments in [
-        &["-tx"][..],
-        &["-t", "x"],
-        &["--target-directory=x"],
-        &["--target-directory", "x"],
-        &["--targ=x"],
+    assert_eq!(posix, "Force a --help --");
+    // The strict personality knows no extensions, and only says where one is.
+    for (words, suggestion) in [
+        ("--threads=3", " '--threads' is an option of tool"),
+        ("--bakcup", ""),
+        ("--thread", ""),
     ] {
-        assert_eq!(given(arguments), [(Target, with("x"))]);
+        let expected = format!("! unrecognized option '{words}'{suggestion}");
+        assert_eq!(read(words, Personality::Strict, ArgOrder::Any), expected);
     }
-    assert_eq!(given(&["-t", "--"]), [(Target, with("--"))]);
-    assert_eq!(given(&["-fbt=x"])[2], (Target, with("=x")));
-}
-
-#[test]
-fn distinguishes_no_value_from_an_empty_one() {
-    assert_eq!(given(&["--backup"]), [(Backup, None)]);
-    assert_eq!(given(&["--backup="]), [(Backup, with(""))]);
-    assert_eq!(given(&["--target-directory="]), [(Target, with(""))]);
-}
-
-#[test]
-fn keeps_the_order_in_which_flags_were_given() {
-    let ids: Vec<Id> = given(&["-b", "-t", "x", "-Fb", "--backup=y", "-ty", "--force"])
-        .into_iter()
-        .map(|(id, _)| id)
-        .collect();
-    assert_eq!(ids, [Bare, Target, Force, Bare, Backup, Target, Force]);
 }
 
 #[test]
@@ -145,104 +161,6 @@ fn keeps_bytes_that_are_not_utf8() {
     let scan = Scan::of(&TABLE, &arguments, Personality::Extended, ArgOrder::Any);
     assert_eq!(scan.operands.as_slice(), std::slice::from_ref(&value));
     assert_eq!(scan.matched[0].value.clone(), Some(value));
-}
-
-#[test]
-fn stops_at_the_first_error_and_keeps_what_came_before() {
-    let scan = scan(&["-f", "-bx", "--help", "a"]);
-    assert_eq!(error_message(&scan), "invalid option -- 'x'");
-    assert_eq!(scan.matched.len(), 2);
-}
-
-#[test]
-fn stops_at_help_and_version_by_any_prefix() {
-    assert_eq!(scan(&["a", "--he", "--nonsense"]).stop, Some(Stop::Help));
-    assert_eq!(scan(&["--v"]).stop, Some(Stop::Version));
-}
-
-#[test]
-fn accepts_an_optional_value_only_with_the_long_name() {
-    assert_eq!(given(&["--upd=x"]), [(Update, with("x"))]);
-    assert_eq!(given(&["-u", "x"]), [(Update, None)]);
-    assert_eq!(error_message(&scan(&["-ux"])), "invalid option -- 'x'");
-}
-
-#[test]
-fn two_spellings_of_one_option_are_not_ambiguous() {
-    assert_eq!(given(&["--pa"]), [(Parents, None)]);
-}
-
-#[test]
-fn an_extension_is_never_abbreviated_or_offered_as_a_possibility() {
-    assert_eq!(given(&["--threads=3"]), [(Threads, with("3"))]);
-    assert_eq!(given(&["--threads", "3"]), [(Threads, with("3"))]);
-    assert_eq!(given(&["--t=3"]), [(Target, with("3"))]);
-    assert_eq!(
-        error_message(&scan(&["--thread=3"])),
-        "unrecognized option '--thread=3'"
-    );
-}
-
-#[test]
-fn extensions_are_unknown_to_the_strict_personality() {
-    let arguments = ["--threads=3".into()];
-    let scan = Scan::of(&TABLE, &arguments, Personality::Strict, ArgOrder::Any);
-    assert_eq!(error_message(&scan), "unrecognized option '--threads=3'");
-}
-
-fn suggestion(argument: &str, personality: Personality) -> Option<String> {
-    let scan = Scan::of(&TABLE, &[argument.into()], personality, ArgOrder::Any);
-    match scan.stop {
-        Some(Stop::Error(error)) => error.suggestion,
-        other => panic!("no usage error but {other:?}"),
-    }
-}
-
-#[test]
-fn a_misspelt_option_is_answered_with_the_most_similar_one() {
-    for (argument, suggested) in [
-        ("--bakcup=x", Some("did you mean '--backup'?")),
-        (
-            "--target-dirctory",
-            Some("did you mean '--target-directory'?"),
-        ),
-        ("--treads=3", Some("did you mean '--threads'?")),
-        ("--xyz", None),
-        ("--bwlimit=1M", None),
-        // A hidden spelling is not suggested.
-        ("--ppath", None),
-    ] {
-        let given = suggestion(argument, Personality::Extended);
-        assert_eq!(given.as_deref(), suggested, "{argument}");
-    }
-}
-
-#[test]
-fn a_shortened_extension_is_answered_with_the_reason_for_its_refusal() {
-    let reason = "did you mean '--threads'? (extensions cannot be shortened)";
-    for argument in ["--thread=3", "--th"] {
-        let given = suggestion(argument, Personality::Extended);
-        assert_eq!(given.as_deref(), Some(reason), "{argument}");
-    }
-}
-
-#[test]
-fn the_strict_personality_only_says_where_an_extension_is() {
-    for argument in ["--bakcup", "--thread"] {
-        assert_eq!(suggestion(argument, Personality::Strict), None);
-    }
-    let suggestion = suggestion("--threads=2", Personality::Strict);
-    let expected = "'--threads' is an option of tool";
-    assert_eq!(suggestion.as_deref(), Some(expected));
-}
-
-#[test]
-fn some_names_cannot_be_abbreviated() {
-    assert_eq!(
-        error_message(&scan(&["--no-preserve-roo"])),
-        "you may not abbreviate the --no-preserve-root option"
-    );
-    assert_eq!(given(&["--no-preserve-root"]), [(Force, None)]);
 }
 
 #[test]

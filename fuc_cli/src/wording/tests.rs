@@ -16,56 +16,12 @@ fn failed(operation: Operation, errno: Errno) -> Cause {
     Cause::Failed(operation, errno.raw_os_error())
 }
 
-fn rm_fails(operation: Operation, errno: Errno) -> String {
-    message(Tool::Remove, failed(operation, errno), "d/x", None)
-}
-
 fn cp_fails(operation: Operation, errno: Errno) -> String {
     message(Tool::Copy, failed(operation, errno), "it's", None)
 }
 
-fn rm_refuses(refusal: Refusal, path: &str) -> String {
-    message(Tool::Remove, Cause::Refused(refusal), path, None)
-}
-
 fn cp_refuses(refusal: Refusal, path: &str, other: &str) -> String {
     message(Tool::Copy, Cause::Refused(refusal), path, Some(other))
-}
-
-#[test]
-fn rm_says_cannot_remove_for_every_operation() {
-    let missing = "cannot remove 'd/x': No such file or directory";
-    assert_eq!(rm_fails(Operation::Remove, Errno::NOENT), missing);
-    assert_eq!(rm_fails(Operation::Stat, Errno::NOENT), missing);
-    let denied = "cannot remove 'd/x': Permission denied";
-    assert_eq!(rm_fails(Operation::ReadDirectory, Errno::ACCESS), denied);
-}
-
-#[test]
-fn rm_refuses_a_directory_without_recursion() {
-    let text = rm_refuses(Refusal::NotRecursive, "d");
-    assert_eq!(text, "cannot remove 'd': Is a directory");
-}
-
-#[test]
-fn rm_skips_dot_and_dot_dot() {
-    let text = rm_refuses(Refusal::DotOrDotDot, "./");
-    assert_eq!(
-        text,
-        "refusing to remove '.' or '..' directory: skipping './'"
-    );
-}
-
-#[test]
-fn rm_warns_of_the_root_by_any_name() {
-    assert_eq!(
-        rm_refuses(Refusal::Root, "/"),
-        "it is dangerous to operate recursively on '/'\nuse --no-preserve-root to override this failsafe"
-    );
-    assert_eq!(
-        rm_refuses(Refusal::Root, "//"),
-        "it is dangerous to operate recursively on '//' (same as '/')\nuse --no-preserve-root to override this failsafe"
-    );
 }
 
 #[test]
