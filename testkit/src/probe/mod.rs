@@ -122,6 +122,39 @@ macro_rules! or_skip {
     };
 }
 
+/// Skips the test unless it runs as root, if that is asked for, and all these programs are installed:
+/// `needs!(root, "strace")`.
+#[macro_export]
+macro_rules! needs {
+    (root $(, $program:literal)*) => {
+        if !$crate::probe::is_root() {
+            $crate::skip!("only root can do this");
+        }
+        $crate::needs!($($program),*);
+    };
+    ($($program:literal),*) => {$(
+        if !$crate::probe::has_program($program) {
+            $crate::skip!("there is no {}", $program);
+        }
+    )*};
+}
+
+/// Returns [`Habits`], of which these are bad: `habits!(numbering: Numbering::Fresh)`.
+#[macro_export]
+macro_rules! habits {
+    ($($habit:ident $(: $value:expr)?),* $(,)?) => {
+        $crate::probe::Habits { $($habit $(: $value)?,)* ..Default::default() }
+    };
+}
+
+/// Mounts a filesystem with such habits, or skips the test.
+#[macro_export]
+macro_rules! served {
+    ($($habit:tt)*) => {
+        $crate::or_skip!($crate::probe::FuseMount::with($crate::habits!($($habit)*)))
+    };
+}
+
 /// Returns `true` if the process runs as root.
 #[must_use]
 pub fn is_root() -> bool {

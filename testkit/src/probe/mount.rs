@@ -123,6 +123,12 @@ impl LoopMount {
     pub fn path(&self) -> &Path {
         self.mounted.path()
     }
+
+    /// Returns the path of an entry.
+    #[must_use]
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
 }
 
 impl AsRef<Path> for LoopMount {
@@ -147,6 +153,12 @@ impl Mounted {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.point.path()
+    }
+
+    /// Returns the path of an entry.
+    #[must_use]
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
     }
 }
 

@@ -56,6 +56,12 @@ impl Overlay {
         self.mounted.path()
     }
 
+    /// Returns the path of an entry.
+    #[must_use]
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+
     /// Returns the lower layer.
     #[must_use]
     pub fn lower(&self) -> PathBuf {

@@ -290,7 +290,7 @@ mod tests {
         let run = Run::new("sh").args(["-c", "read _; echo >made; read _ || true"]);
         let mut live = run.current_dir(&scratch).start();
         live.write("\n");
-        live.wait_for_effect(|| scratch.path().join("made").exists());
+        live.wait_for_effect(|| scratch.at("made").exists());
         live.finish().assert_success();
     }
 

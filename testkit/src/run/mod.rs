@@ -37,8 +37,9 @@ pub use input::Input;
 pub use live::{Live, Stream};
 pub use pair::Pair;
 pub use parity::{Observed, Parity};
-pub use table::{Table, plant};
+pub use table::Table;
 pub use twins::twin;
+pub use words::Words;
 pub use wrapped::Link;
 use wrapped::lend;
 
@@ -54,6 +55,7 @@ mod pair;
 mod parity;
 mod table;
 mod twins;
+mod words;
 mod wrapped;
 
 /// A command to run. It inherits the environment, with `LC_ALL=C`, has an empty stdin, and ignores no signal.
@@ -99,6 +101,12 @@ impl Run {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
         self.args.extend(args);
         self
+    }
+
+    /// Adds arguments, by words.
+    #[must_use]
+    pub fn words(self, words: impl Words) -> Self {
+        self.args(words.words())
     }
 
     /// Runs it in `dir`.
@@ -192,6 +200,17 @@ impl Run {
         let mut live = self.start();
         live.feed();
         live.finish()
+    }
+
+    /// Runs it to its end, and asserts that it exits with status 1. Returns its output.
+    ///
+    /// # Panics
+    /// If it ends in another way.
+    #[track_caller]
+    pub fn fails(&self) -> Outcome {
+        let outcome = self.output();
+        outcome.assert_status(1);
+        outcome
     }
 
     fn spawn(&self, stdin: &OwnedFd) -> io::Result<Child> {
@@ -288,6 +307,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Asserts that the command exited with this status.
+    ///
+    /// # Panics
+    /// Panics with the whole output if it did not.
+    #[track_caller]
+    pub fn assert_status(&self, status: i32) -> &Self {
+        assert_eq!(self.status, Status::Exit(status), "{self}");
+        self
+    }
+
     /// Asserts that the command succeeded and wrote nothing to stderr.
     ///
     /// # Panics

@@ -1,8 +1,8 @@
 //! A command of ours and its GNU counterpart, with shortcuts for the usual comparisons.
 
-use std::{ffi::OsStr, path::Path};
+use std::path::Path;
 
-use super::{Link, Outcome, Parity, Run, Table, normal_lines, twin};
+use super::{Link, Outcome, Parity, Run, Table, Words, normal_lines, twin};
 use crate::{
     probe::{NOBODY, Skip, is_root},
     tree::{Scratch, Tree},
@@ -16,7 +16,7 @@ use crate::{
 ///
 /// const RM: Pair = Pair::new("/path/to/rmz", "rm");
 ///
-/// RM.check(["-v", "a"], |tree| {
+/// RM.check("-v a", |tree| {
 ///     tree.file("a/b", b"content");
 /// });
 /// ```
@@ -84,35 +84,23 @@ impl Pair {
 
     /// Compares both commands; see [`Parity::check`].
     #[track_caller]
-    pub fn check(
-        &self,
-        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-        build: impl Fn(&Tree),
-    ) -> Option<Outcome> {
-        self.parity().args(args).check(build)
+    pub fn check(&self, args: impl Words, build: impl Fn(&Tree)) -> Option<Outcome> {
+        self.parity().words(args).check(build)
     }
 
     /// Compares both commands, run by an ordinary user who owns the trees. Skips unless the test runs as root.
     #[track_caller]
-    pub fn check_as_nobody(
-        &self,
-        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-        build: impl Fn(&Tree),
-    ) {
+    pub fn check_as_nobody(&self, args: impl Words, build: impl Fn(&Tree)) {
         if !is_root() {
             return Skip("only root can become another user".into()).announce();
         }
-        self.parity().args(args).uid(NOBODY).check(build);
+        self.parity().words(args).uid(NOBODY).check(build);
     }
 
     /// Compares both commands without `-r`, with ours under GNU's name, so that it has GNU's defaults.
     #[track_caller]
-    pub fn check_strict(
-        &self,
-        args: impl IntoIterator<Item = impl AsRef<OsStr>>,
-        build: impl Fn(&Tree),
-    ) {
-        self.strict().args(args).check(build);
+    pub fn check_strict(&self, args: impl Words, build: impl Fn(&Tree)) {
+        self.strict().words(args).check(build);
     }
 
     /// Starts a comparison without `-r`, with ours under GNU's name.
@@ -127,10 +115,11 @@ impl Pair {
     /// # Panics
     /// If the statuses or the messages differ.
     #[track_caller]
-    pub fn check_messages(&self, args: &[&str], build: impl Fn(&Tree)) -> Scratch {
+    pub fn check_messages(&self, args: impl Words, build: impl Fn(&Tree)) -> Scratch {
+        let args = args.words();
         let (ours, gnu) = twin(build);
         let run = |program: &Path, tree: &Scratch| {
-            let run = Run::new(program).arg("-r").args(args);
+            let run = Run::new(program).arg("-r").args(&args);
             let outcome = run.current_dir(tree).output();
             let messages = normal_lines(&outcome.stderr, program);
             (outcome.status, messages)

@@ -3,21 +3,23 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    fs,
     ops::RangeInclusive,
     os::unix::ffi::{OsStrExt as _, OsStringExt as _},
     path::{Path, PathBuf},
 };
 
 use super::{
-    Input, Outcome, Run,
+    Input, Outcome, Run, Words,
     compare::{difference, replaced},
     twins::{Twins, now, since},
     wrapped::{Link, lend},
 };
 use crate::{
-    probe::{Skip, gnu, newest_gnu},
+    probe::{FuseMount, Habits, Skip, gnu, newest_gnu},
     snapshot::{Attributes, NEVER, Snapshot},
     tree::{Scratch, Tree},
+    util::note,
 };
 
 /// Stands for the path of the tree in arguments and in what is compared.
@@ -46,6 +48,8 @@ pub struct Parity {
     scripts: Option<[String; 2]>,
     has_gnus_name: bool,
     only_newest: bool,
+    /// A directory of each tree that is served while the program runs.
+    served: Option<(String, Habits)>,
 }
 
 impl Parity {
@@ -61,6 +65,7 @@ impl Parity {
             scripts: None,
             has_gnus_name: false,
             only_newest: false,
+            served: None,
         }
     }
 
@@ -73,6 +78,12 @@ impl Parity {
     #[must_use]
     pub fn args(self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.map(|run| run.args(args))
+    }
+
+    /// Adds arguments, by words.
+    #[must_use]
+    pub fn words(self, words: impl Words) -> Self {
+        self.args(words.words())
     }
 
     /// Sets an environment variable.
@@ -111,6 +122,13 @@ impl Parity {
     #[must_use]
     pub fn on(mut self, dir: impl AsRef<Path>) -> Self {
         self.twins.parent = Some(dir.as_ref().to_owned());
+        self
+    }
+
+    /// Serves the directory `name` of each tree while the program runs. Trees are built and compared as they are stored.
+    #[must_use]
+    pub fn served(mut self, name: &str, habits: Habits) -> Self {
+        self.served = Some((name.to_owned(), habits));
         self
     }
 
@@ -254,7 +272,12 @@ impl Parity {
             run = run.with_programs(dir.map(Path::to_owned));
             run = run.under(Run::new("sh").args(["-c", &scripts[side], "sh"]));
         }
+        let served = self
+            .served
+            .as_ref()
+            .map(|(name, habits)| Served::begin(tree.at(name), habits));
         let mut outcome = run.output();
+        drop(served);
         for stream in [&mut outcome.stdout, &mut outcome.stderr] {
             *stream = replaced(stream, pwd, PWD.as_bytes());
         }
@@ -264,6 +287,44 @@ impl Parity {
     fn snapshot(&self, tree: &Scratch, fresh: &RangeInclusive<i64>) -> Snapshot {
         let snapshot = Snapshot::with_fresh_times(tree.path(), self.attributes, fresh);
         snapshot.with_targets(tree.path(), PWD)
+    }
+}
+
+/// A directory that is served at its own place, as long as this lives.
+struct Served {
+    mount: Option<FuseMount>,
+    point: PathBuf,
+    stored: PathBuf,
+}
+
+impl Served {
+    #[track_caller]
+    fn begin(point: PathBuf, habits: &Habits) -> Self {
+        let tree = point.parent().expect("a directory of a tree");
+        let stored = tree.with_extension("stored");
+        fs::rename(&point, &stored).expect("the tree has such a directory");
+        fs::create_dir(&point).expect("the name is free");
+        let mount = FuseMount::over(&stored, &point, habits.clone());
+        Self {
+            mount: Some(mount.expect("such a filesystem was mounted before")),
+            point,
+            stored,
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.mount = None;
+        let removed = fs::remove_dir(&self.point);
+        let moved = removed.and_then(|()| fs::rename(&self.stored, &self.point));
+        // The test may be failing already.
+        if let Err(error) = moved {
+            note(&format!(
+                "{} is not restored: {error}",
+                self.point.display()
+            ));
+        }
     }
 }
 
@@ -277,13 +338,11 @@ mod tests {
             "#!/bin/sh\nrm \"$@\" 2>err; s=$?; sed 's/^rm:/rmz:/' err >&2; rm err\n{change}\nexit $s\n"
         );
         Tree::at(scratch.path()).file("rmz", script).mode(0o755);
-        scratch.path().join("rmz")
+        scratch.at("rmz")
     }
 
     fn build(tree: &Tree) {
-        tree.file("a/b/c", b"content")
-            .file("d/e", "")
-            .symlink("l", "a");
+        tree.plant("a/b/c=content d/e= l->a");
     }
 
     fn check(change: &str) {
@@ -344,10 +403,8 @@ mod tests {
     #[should_panic(expected = "only ours says this")]
     fn scripts_run_both_even_if_they_have_one_name() {
         let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("rmz", "#!/bin/sh\necho only ours says this\n")
-            .mode(0o755);
-        Parity::new(scratch.path().join("rmz"), "rm")
+        scratch.plant("rmz='#!/bin/sh\necho only ours says this\n' %755");
+        Parity::new(scratch.at("rmz"), "rm")
             .under_gnus_name()
             .args(["-r", "a"])
             .in_script(r#"exec "$@""#)
@@ -365,7 +422,7 @@ mod tests {
             .uid(crate::probe::NOBODY)
             .check(|tree| {
                 build(tree);
-                tree.file("locked/f", "").select("locked").mode(0o555);
+                tree.plant("locked/f= locked %555");
             });
     }
 }

@@ -18,29 +18,28 @@
 //!
 //! Words are separated by white space, and quoted by `'`. `(x|y)` in a line stands for two lines, `{x,y}` and `{0..9}` in
 //! a word for several words, and `{x*99}` for as many letters. In front of a command, `user` runs it by an ordinary user, `newest` needs the newest release,
-//! `bare` adds no `-r`, `tty` types the answers at a terminal, `umask:077` and `NAME=value` set these. Answers follow after `<<`, each
-//! without its newline; `\c` at the end of one leaves that out. [`plant`] has the words for trees.
+//! `bare` adds no `-r`, `tty` types the answers at a terminal, `umask:077` and `NAME=value` set these. `sh:'script'` runs
+//! it by a script with `"$@"` in place of the command, `root`, `acls` and `xattrs` are skipped without these, and `fault:close:error=EIO:when=2` lets strace
+//! make system calls fail. Answers follow after `<<`, each
+//! without its newline; `\c` at the end of one leaves that out. [`plant`](crate::tree::plant) has the words for trees.
 //!
 //! A row without expectations is a comparison. A row with expectations whose tree has no changes must leave it as it is.
 
 use std::{
-    mem,
+    env, mem,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::OnceLock,
 };
 
 use super::{
-    Input, Observed, Pair, Parity, Status,
+    Input, Observed, Pair, Parity, Run, Status,
     compare::{difference, normal_lines},
 };
 use crate::{
-    probe::{NOBODY, Skip, is_root},
+    probe::{FuseMount, Habits, NOBODY, Skip, is_root, supports_acls, supports_xattrs},
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, remove_for_sure},
+    tree::{Scratch, Tree, remove_for_sure, words},
 };
-
-pub use words::plant;
-
-mod words;
 
 /// A command line and what belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,6 +55,7 @@ pub struct Table<'a> {
     pair: Pair,
     build: Box<dyn Fn(&Tree) + 'a>,
     setting: Box<dyn Fn(Parity) -> Parity + 'a>,
+    served: Option<(&'static str, Habits)>,
 }
 
 impl<'a> Table<'a> {
@@ -65,6 +65,7 @@ impl<'a> Table<'a> {
             pair,
             build: Box::new(|_| {}),
             setting: Box::new(|parity| parity),
+            served: None,
         }
     }
 
@@ -82,6 +83,14 @@ impl<'a> Table<'a> {
         self
     }
 
+    /// Serves the directory `name` of each tree by a filesystem with these habits while the commands run. What the rows say
+    /// about it is as the filesystem stores it.
+    #[must_use]
+    pub fn served(mut self, name: &'static str, habits: Habits) -> Self {
+        self.served = Some((name, habits));
+        self
+    }
+
     /// Runs all rows.
     ///
     /// # Panics
@@ -90,12 +99,20 @@ impl<'a> Table<'a> {
     pub fn rows(&self, text: &str) {
         let rows = rows(text, &self.pair.names());
         assert!(!rows.is_empty(), "BUG in a test: a table without rows");
+        if let Some((_, habits)) = &self.served
+            && let Err(skip) = FuseMount::with(habits.clone())
+        {
+            return skip.announce();
+        }
         let failures: Vec<String> = rows.iter().filter_map(|row| self.failure(row)).collect();
         assert!(
             failures.is_empty(),
-            "{} of {} rows fail\n{}",
+            "{} of {} rows fail{}\n{}",
             failures.len(),
             rows.len(),
+            self.served
+                .as_ref()
+                .map_or_else(String::new, |served| format!(" with {served:?}")),
             failures.join("\n")
         );
     }
@@ -129,10 +146,13 @@ impl<'a> Table<'a> {
 
     fn difference(&self, row: &Row) -> Result<String, Skip> {
         let has_expectations = !row.expected.is_empty();
-        let parity = (self.setting)(self.parity(&row.command, !has_expectations)?);
+        let mut parity = (self.setting)(self.parity(&row.command, !has_expectations)?);
+        if let Some((name, habits)) = &self.served {
+            parity = parity.served(name, habits.clone());
+        }
         let build = |tree: &Tree| {
             (self.build)(tree);
-            plant(&row.tree)(tree);
+            tree.plant(&row.tree);
         };
         if has_expectations {
             let parity = parity.attributes(Attributes::CONTENT);
@@ -178,11 +198,26 @@ impl<'a> Table<'a> {
                 "bare" => parity,
                 "user" if is_root() => parity.uid(NOBODY),
                 "user" => return Err(Skip("only root can become another user".into())),
+                "root" if is_root() => parity,
+                "root" => return Err(Skip("only root can do this".into())),
+                "acls" if supports_acls(&env::temp_dir()) => parity,
+                "xattrs" if supports_xattrs(&env::temp_dir()) => parity,
+                missing @ ("acls" | "xattrs") => {
+                    return Err(Skip(format!("there are no {missing}")));
+                }
                 "tty" => parity.input(Input::Terminal),
-                other => match (other.strip_prefix("umask:"), other.split_once('=')) {
-                    (Some(umask), _) => parity.in_script(&format!(r#"umask {umask}; exec "$@""#)),
-                    (None, Some((variable, value))) => parity.env(variable, value),
-                    (None, None) => panic!("BUG in a test: unknown setting {other}"),
+                other => match (other.split_once(':'), other.split_once('=')) {
+                    (Some(("umask", umask)), _) => {
+                        parity.in_script(&format!(r#"umask {umask}; exec "$@""#))
+                    }
+                    (Some(("sh", script)), _) => parity.in_script(script),
+                    (Some(("fault", fault)), _) => {
+                        can_trace()?;
+                        let strace = "exec strace -f -qq -o /dev/null -e inject";
+                        parity.in_script(&format!(r#"{strace}={fault} "$@""#))
+                    }
+                    (_, Some((variable, value))) => parity.env(variable, value),
+                    (_, None) => panic!("BUG in a test: unknown setting {other}"),
                 },
             };
         }
@@ -195,6 +230,13 @@ impl<'a> Table<'a> {
         let answers: String = answers.collect();
         Ok(parity.args(arguments).stdin(answers))
     }
+}
+
+/// Skips a row if strace cannot trace.
+fn can_trace() -> Result<(), Skip> {
+    static TRACED: OnceLock<Result<(), Skip>> = OnceLock::new();
+    let trace = || Run::new("true").calls().map(drop);
+    TRACED.get_or_init(trace).clone()
 }
 
 /// Compares what our command did with the expectations of its row.

@@ -1,10 +1,7 @@
 use std::{thread, time::Instant};
 
 use super::*;
-use crate::{
-    probe,
-    tree::{Scratch, Tree},
-};
+use crate::{probe, tree::Scratch};
 
 fn sh(script: &str) -> Run {
     Run::new("sh").args(["-c", script])
@@ -77,15 +74,8 @@ fn another_user_runs_it_even_from_a_locked_directory() {
         crate::skip!("only root can become another user");
     }
     let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file(
-            "locked/program",
-            "#!/bin/sh\nid -u; id -g; id -G; ulimit -n\n",
-        )
-        .mode(0o755)
-        .select("locked")
-        .mode(0o700);
-    let outcome = Run::new(scratch.path().join("locked/program"))
+    scratch.plant("locked/program='#!/bin/sh\nid -u; id -g; id -G; ulimit -n\n' %755 locked %700");
+    let outcome = Run::new(scratch.at("locked/program"))
         .current_dir("/")
         .uid(probe::NOBODY)
         .nofile_limit(30)
@@ -117,7 +107,7 @@ fn the_whole_group_of_a_command_that_hangs_is_killed() {
         .time_limit(Duration::from_millis(300));
     // The child itself ends at once, but its child keeps the streams open.
     thread::spawn(move || run.output()).join().unwrap_err();
-    let pid = std::fs::read_to_string(scratch.path().join("pid")).unwrap();
+    let pid = std::fs::read_to_string(scratch.at("pid")).unwrap();
     let stat = Path::new("/proc").join(pid.trim()).join("stat");
     let dead = || match std::fs::read_to_string(&stat) {
         Err(_) => true,

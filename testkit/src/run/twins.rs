@@ -105,16 +105,14 @@ impl Visitor for Settling {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::snapshot::{Attributes, Snapshot};
 
     #[test]
     fn twins_are_equal_in_everything() {
         let (a, b) = twin(|tree| {
-            let tree = tree.file("a/b", b"content").symlink("l", "a");
-            tree.file("dated", "").mtime(Duration::from_secs(77));
+            let tree = tree.plant("a/b=content l->a");
+            tree.plant("dated= @77");
         });
         let a = Snapshot::of(&a, Attributes::ALL);
         assert_eq!(a.diff(&Snapshot::of(&b, Attributes::ALL)), "");

@@ -29,12 +29,12 @@ fn tree<F: Fn(&Tree) -> &Tree>(build: F) -> F {
 }
 
 fn f(tree: &Tree) -> &Tree {
-    tree.file("d/f", "one")
+    tree.plant("d/f=one")
 }
 
 #[test]
 fn equal_trees_are_equal() {
-    let build = tree(|t| f(t).fifo("p").symlink("l", "t").hardlink("d/f", "g"));
+    let build = tree(|t| f(t).plant("p<fifo> l->t g==d/f"));
     assert_eq!(difference(Attributes::CONTENT, build, build), "");
 }
 
@@ -77,7 +77,7 @@ fn another_size_is_seen() {
 
 #[test]
 fn other_content_of_the_same_size_is_seen() {
-    let text = difference(Attributes::DATA, f, |t| t.file("d/f", "two"));
+    let text = difference(Attributes::DATA, f, |t| t.plant("d/f=two"));
     assert_eq!(text, "~ d/f: \"one\" != \"two\"\n");
 }
 
@@ -119,18 +119,18 @@ fn another_symlink_target_is_seen() {
 
 #[test]
 fn a_broken_hard_link_is_seen() {
-    let linked = tree(|t| f(t).hardlink("d/f", "g"));
-    let text = difference(Attributes::LINKS, linked, |t| f(t).file("g", "one"));
+    let linked = tree(|t| f(t).plant("g==d/f"));
+    let text = difference(Attributes::LINKS, linked, |t| f(t).plant("g=one"));
     assert_eq!(text, "~ d/f: = g != nothing\n~ g: = g != nothing\n");
 }
 
 #[test]
 fn hard_links_grouped_otherwise_are_seen() {
-    let base = tree(|t| t.file("a", "").file("b", ""));
+    let base = tree(|t| t.plant("a= b="));
     let text = difference(
         Attributes::LINKS,
-        |t| base(t).hardlink("a", "c").hardlink("b", "d"),
-        |t| base(t).hardlink("b", "c").hardlink("a", "d"),
+        |t| base(t).plant("c==a d==b"),
+        |t| base(t).plant("c==b d==a"),
     );
     assert_eq!(text, "~ c: = a != = b\n~ d: = b != = a\n");
 }
@@ -138,9 +138,9 @@ fn hard_links_grouped_otherwise_are_seen() {
 #[test]
 fn links_from_outside_do_not_count() {
     let outside = Scratch::new();
-    Tree::at(outside.path()).file("o", "");
+    Tree::at(outside.path()).plant("o=");
     let linked = tree(|t| t.hardlink(outside.path().join("o"), "f"));
-    let text = difference(Attributes::LINKS, linked, |t| t.file("f", ""));
+    let text = difference(Attributes::LINKS, linked, |t| t.plant("f="));
     assert_eq!(text, "");
 }
 
@@ -159,15 +159,15 @@ fn another_atime_is_seen_and_reading_does_not_change_it() {
     let scratch = Scratch::new();
     let old = Duration::from_secs(7);
     Tree::at(scratch.path())
-        .file("f", "content")
+        .plant("f=content")
         .atime(old)
-        .symlink("l", "t")
+        .plant("l->t")
         .atime(old)
         .select("")
         .atime(old);
     let first = Snapshot::of(&scratch, Attributes::ALL);
     assert_eq!(first, Snapshot::of(&scratch, Attributes::ALL));
-    Tree::at(scratch.path()).select("f").atime(old * 2);
+    Tree::at(scratch.path()).plant("f").atime(old * 2);
     let text = first.diff(&Snapshot::of(&scratch, Attributes::ALL));
     assert_eq!(text, "~ f: atime 7.000000000 != atime 14.000000000\n");
 }
@@ -177,7 +177,7 @@ fn fresh_times_are_equal_and_old_ones_still_count() {
     let file = |seconds| {
         let scratch = Scratch::new();
         Tree::at(scratch.path())
-            .file("f", "")
+            .plant("f=")
             .mtime(Duration::from_secs(seconds))
             .select("")
             .mtime(Duration::ZERO);
@@ -234,11 +234,8 @@ fn another_acl_is_seen() {
 #[test]
 fn a_single_file_is_a_tree_whatever_its_name() {
     let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a", "x")
-        .file("b", "x")
-        .file("c", "y");
-    let of = |name| Snapshot::of(scratch.path().join(name), Attributes::CONTENT);
+    scratch.plant("a=x b=x c=y");
+    let of = |name| Snapshot::of(scratch.at(name), Attributes::CONTENT);
     assert_eq!(of("a"), of("b"));
     assert_ne!(of("a"), of("c"));
 }
@@ -268,7 +265,7 @@ fn deep_trees_are_compared_and_shown_in_short() {
 #[should_panic(expected = "~ f: \"1\" != \"2\"")]
 fn the_assertion_panics_with_the_difference() {
     let (a, b) = (Scratch::new(), Scratch::new());
-    Tree::at(a.path()).file("f", "1");
-    Tree::at(b.path()).file("f", "2");
+    Tree::at(a.path()).plant("f=1");
+    Tree::at(b.path()).plant("f=2");
     assert_same_tree(&a, &b, Attributes::CONTENT);
 }

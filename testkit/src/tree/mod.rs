@@ -25,6 +25,7 @@ pub use builder::Tree;
 pub use generators::{chain, comb, wide, wide_dirs};
 pub use noise::noise;
 pub use removal::remove_for_sure;
+pub use words::plant;
 
 pub(crate) use builder::OMIT;
 
@@ -33,6 +34,7 @@ mod builder;
 mod generators;
 mod noise;
 mod removal;
+pub(crate) mod words;
 
 /// A temporary directory of mode 755 that is removed on drop, even if it is 100,000 levels deep or has no
 /// permissions. (`TempDir` of the crate tempfile runs out of descriptors in a deep tree.)
@@ -47,6 +49,15 @@ impl Scratch {
     #[track_caller]
     pub fn new() -> Self {
         Self::new_in(&env::temp_dir())
+    }
+
+    /// Makes a directory in [`env::temp_dir`] with the entries that `words` name, as the function [`plant`] explains.
+    #[must_use]
+    #[track_caller]
+    pub fn with(words: impl AsRef<str>) -> Self {
+        let scratch = Self::new();
+        scratch.plant(words);
+        scratch
     }
 
     /// Makes a directory in `parent`, for a test on a certain filesystem.
@@ -78,6 +89,18 @@ impl Scratch {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Returns the path of an entry.
+    #[must_use]
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Adds the entries that `words` name, as the function [`plant`] explains.
+    #[track_caller]
+    pub fn plant(&self, words: impl AsRef<str>) {
+        Tree::at(self).plant(words);
     }
 }
 

@@ -297,10 +297,22 @@ impl FuseMount {
         &self.point
     }
 
+    /// Returns the path of an entry.
+    #[must_use]
+    pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.path().join(name)
+    }
+
     /// Returns the directory in which the filesystem stores everything. Numbers, sizes and times there are true.
     #[must_use]
     pub fn stored(&self) -> &Path {
         &self.stored
+    }
+
+    /// Returns the path of an entry in that directory.
+    #[must_use]
+    pub fn stored_at(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.stored.join(name)
     }
 }
 

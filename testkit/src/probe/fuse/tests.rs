@@ -15,7 +15,7 @@ use rustix::fs::{
 
 use super::*;
 use crate::{
-    or_skip,
+    habits, or_skip, served,
     snapshot::{Attributes, assert_same_tree},
     tree::Tree,
     util::{TIME_LIMIT, unless_busy},
@@ -36,20 +36,17 @@ fn create(path: &Path) -> File {
 #[test]
 fn each_path_can_have_a_number_of_its_own() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            numbering,
-            ..Habits::default()
-        }));
+        let mount = served!(numbering);
         let path = mount.path().to_owned();
         let number = |name: &str| fs::metadata(path.join(name)).unwrap().ino();
         let tree = Tree::at(&path);
-        tree.file("d/one", b"content");
+        tree.plant("d/one=content");
         let before = number("d/one");
-        tree.hardlink("d/one", "d/two");
+        tree.plant("d/two==d/one");
         assert_ne!(number("d/one"), number("d/two"));
         assert_eq!(number("d/one") == before, numbering == Numbering::Lasting);
         assert_eq!(fs::read(path.join("d/two")).unwrap(), b"content");
-        let stored = fs::metadata(mount.stored().join("d/two")).unwrap();
+        let stored = fs::metadata(mount.stored_at("d/two")).unwrap();
         assert_eq!(stored.nlink(), 2);
         drop(mount);
         assert!(!path.exists());
@@ -59,15 +56,9 @@ fn each_path_can_have_a_number_of_its_own() {
 #[test]
 fn other_numberings_are_true_equal_or_fresh() {
     let numbers = |numbering| {
-        let mount = FuseMount::with(Habits {
-            numbering,
-            ..Habits::default()
-        })?;
-        Tree::at(mount.path())
-            .file("a", "")
-            .hardlink("a", "b")
-            .file("c", "");
-        let stat = |name: &str| fs::metadata(mount.path().join(name)).unwrap();
+        let mount = FuseMount::with(habits!(numbering))?;
+        Tree::at(mount.path()).plant("a= b==a c=");
+        let stat = |name: &str| fs::metadata(mount.at(name)).unwrap();
         let [a, b, c, again] = ["a", "b", "c", "a"].map(|name| stat(name).ino());
         Ok((a == b, a == c, a == again, stat("c").nlink()))
     };
@@ -81,20 +72,13 @@ fn other_numberings_are_true_equal_or_fresh() {
 
 #[test]
 fn a_mount_without_habits_stores_what_it_is_given() {
-    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let mount = served!();
     let build = |tree: &Tree| {
-        tree.file("d/f", b"content")
-            .mode(0o4751)
-            .xattr("user.note", "value")
+        tree.plant("d/f=content %4751 xattr:user.note=value")
             .sparse("d/holes", 3 << 20, &[(1 << 20, b"data")])
-            .hardlink("d/f", "d/twin")
-            .symlink("d/link", "nowhere")
-            .fifo("d/pipe")
-            .socket("d/socket")
+            .plant("d/twin==d/f d/link->nowhere d/pipe<fifo> d/socket<socket>")
             .char_device("d/null", 1, 3)
-            .dir("d/e")
-            .mode(0o2755)
-            .dir("d/e/inherits");
+            .plant("d/e/ %2755 d/e/inherits/");
     };
     let plain = Scratch::in_memory();
     for path in [mount.path(), plain.path()] {
@@ -105,15 +89,14 @@ fn a_mount_without_habits_stores_what_it_is_given() {
     for place in [mount.path(), mount.stored()] {
         assert_same_tree(plain.path(), place, attributes);
     }
-    let holes = File::open(mount.path().join("r/holes")).unwrap();
+    let holes = File::open(mount.at("r/holes")).unwrap();
     assert_eq!(seek(&holes, SeekFrom::Data(0)).unwrap(), 1 << 20);
 }
 
 #[test]
 fn operations_fail_with_the_errnos_of_the_habits() {
     let all = Some(Errno::OVERFLOW);
-    let mount = or_skip!(FuseMount::with(Habits {
-        chmod: all,
+    let mount = served!(chmod: all,
         chown: all,
         utimens: all,
         truncate: all,
@@ -123,11 +106,9 @@ fn operations_fail_with_the_errnos_of_the_habits() {
         open_untruncated: all,
         direct_read: all,
         set_acl: all,
-        get_system_xattr: all,
-        ..Habits::default()
-    }));
-    let path = mount.path().join("f");
-    fs::create_dir(mount.path().join("bad1")).unwrap();
+        get_system_xattr: all);
+    let path = mount.at("f");
+    fs::create_dir(mount.at("bad1")).unwrap();
     let mut file = create(&path);
     file.write_all(b"content").unwrap();
     let rustix = |result: Result<u64, Errno>| result.map(|_| ()).map_err(io::Error::from);
@@ -138,7 +119,7 @@ fn operations_fail_with_the_errnos_of_the_habits() {
         file.set_len(1),
         rustix(seek(&file, SeekFrom::Hole(0))),
         rustix(copy_file_range(File::open(&path).unwrap(), None, &file, None, 1).map(|_| 0)),
-        fs::read_dir(mount.path().join("bad1")).map(|_| ()),
+        fs::read_dir(mount.at("bad1")).map(|_| ()),
         File::options().write(true).open(&path).map(|_| ()),
         rustix(lgetxattr(&path, "system.posix_acl_access", &mut [0; 9]).map(|n| n as u64)),
         rustix(
@@ -161,7 +142,7 @@ fn operations_fail_with_the_errnos_of_the_habits() {
     assert_eq!(fs::read(&path).unwrap(), b"content");
     create(&path);
     assert_eq!(fs::read(&path).unwrap(), b"");
-    fs::remove_dir(mount.path().join("bad1")).unwrap();
+    fs::remove_dir(mount.at("bad1")).unwrap();
 }
 
 /// Returns an ACL that gives the owner, a user, the group and others the rights 7, 5, 5 and 0.
@@ -188,12 +169,9 @@ fn acl() -> Vec<u8> {
 #[test]
 fn an_acl_changes_the_mode_unless_it_has_no_meaning() {
     for meaningless_xattrs in [false, true] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            meaningless_xattrs,
-            ..Habits::default()
-        }));
-        let path = mount.path().join("f");
-        Tree::at(mount.path()).file("f", "").mode(0o600);
+        let mount = served!(meaningless_xattrs);
+        let path = mount.at("f");
+        Tree::at(mount.path()).plant("f= %600");
         lsetxattr(
             &path,
             "system.posix_acl_access",
@@ -216,14 +194,11 @@ fn names_are_changed_as_the_habit_says() {
         (Names::Cut(4), "abcdef", "abcd"),
         (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
     ] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            names,
-            ..Habits::default()
-        }));
+        let mount = served!(names);
         Tree::at(mount.path()).file(given, "content");
-        assert!(mount.stored().join(stored).exists(), "{names:?}");
-        assert!(mount.path().join(stored).exists(), "{names:?}");
-        let exists = File::create_new(mount.path().join(stored));
+        assert!(mount.stored_at(stored).exists(), "{names:?}");
+        assert!(mount.at(stored).exists(), "{names:?}");
+        let exists = File::create_new(mount.at(stored));
         assert_eq!(errno(exists), code(Errno::EXIST), "{names:?}");
     }
 }
@@ -235,12 +210,9 @@ fn removals_fail_for_a_time() {
         Removal::Pausing(Errno::NOSPC, pause),
         Removal::Hesitant(Errno::NOSPC),
     ] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            removal,
-            ..Habits::default()
-        }));
-        Tree::at(mount.path()).file("a", "").dir("b");
-        let (a, b) = (mount.path().join("a"), mount.path().join("b"));
+        let mount = served!(removal);
+        Tree::at(mount.path()).plant("a= b/");
+        let (a, b) = (mount.at("a"), mount.at("b"));
         if matches!(removal, Removal::Hesitant(_)) {
             assert_eq!(errno(fs::remove_file(&a)), code(Errno::NOSPC));
         }
@@ -253,18 +225,15 @@ fn removals_fail_for_a_time() {
 
 #[test]
 fn content_and_metadata_are_falsified() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        unreadable_from: Some(1 << 20),
+    let mount = served!(unreadable_from: Some(1 << 20),
         longest_write: Some(1000),
         nonseekable: true,
         hidden_sizes: true,
         time_step_seconds: 2,
         time_range: Some(0..=i32::MAX.into()),
         zero_statfs: true,
-        listed_type: Some(FileType::NamedPipe),
-        ..Habits::default()
-    }));
-    let path = mount.path().join("odd");
+        listed_type: Some(FileType::NamedPipe));
+    let path = mount.at("odd");
     let mut file = create(&path);
     assert_eq!(file.write(&[1; 5000]).unwrap(), 1000);
     assert_eq!(errno(io::Seek::rewind(&mut file)), code(Errno::SPIPE));
@@ -294,22 +263,15 @@ fn content_and_metadata_are_falsified() {
 
 #[test]
 fn a_client_trusts_what_a_late_server_has_said() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        client_caches: Duration::from_secs(3_600),
-        ..Habits::default()
-    }));
+    let mount = served!(client_caches: Duration::from_secs(3_600));
     mount.set_latency(Duration::from_millis(1));
-    let tree = Tree::at(mount.path().join("t"));
-    tree.file("d/a", b"a").file("d/b", vec![7; 300_000]);
-    assert_same_tree(
-        mount.stored().join("t"),
-        mount.path().join("t"),
-        Attributes::CONTENT,
-    );
+    let tree = Tree::at(mount.at("t"));
+    tree.plant("d/a=a").file("d/b", vec![7; 300_000]);
+    assert_same_tree(mount.stored_at("t"), mount.at("t"), Attributes::CONTENT);
     // The kernel drops the times of a file that was read.
-    let known = mount.path().join("t/d/a");
+    let known = mount.at("t/d/a");
     assert_eq!(fs::metadata(&known).unwrap().len(), 1);
-    fs::remove_file(mount.stored().join("t/d/a")).unwrap();
+    fs::remove_file(mount.stored_at("t/d/a")).unwrap();
     assert_eq!(fs::metadata(&known).unwrap().len(), 1);
     assert_eq!(errno(File::open(known)), code(Errno::NOENT));
 }
@@ -317,12 +279,7 @@ fn a_client_trusts_what_a_late_server_has_said() {
 /// Makes what the calls of the rows below need.
 fn mounted(habits: Habits) -> Result<FuseMount, Skip> {
     let mount = FuseMount::with(habits)?;
-    Tree::at(mount.stored())
-        .file("f", "content")
-        .file("ro", "")
-        .mode(0o444)
-        .dir("d/bad")
-        .file("t/x/open", "");
+    Tree::at(mount.stored()).plant("f=content ro= %444 d/bad/ t/x/open=");
     Ok(mount)
 }
 
@@ -330,23 +287,22 @@ fn mounted(habits: Habits) -> Result<FuseMount, Skip> {
 fn each_refusal_is_that_of_one_operation() {
     type Call = fn(&Path) -> io::Result<()>;
     let e = Some(Errno::OVERFLOW);
-    let none = Habits::default;
     #[rustfmt::skip]
     let rows: &[(Habits, Call)] = &[
-        (Habits { list_xattrs: e, ..none() }, |dir| Ok(llistxattr(dir.join("f"), &mut [0; 9]).map(drop)?)),
-        (Habits { statfs: e, ..none() }, |dir| Ok(statvfs(dir).map(drop)?)),
-        (Habits { link: e, ..none() }, |dir| fs::hard_link(dir.join("f"), dir.join("new"))),
-        (Habits { symlink: e, ..none() }, |dir| symlink("f", dir.join("new"))),
-        (Habits { mknod: e, ..none() }, |dir| Ok(mknodat(CWD, dir.join("new"), rustix::fs::FileType::Fifo, Mode::RUSR, 0)?)),
-        (Habits { rename: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("new"))),
-        (Habits { rename_directory: e, ..none() }, |dir| fs::rename(dir.join("d"), dir.join("new"))),
-        (Habits { rename_over: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("ro"))),
-        (Habits { colon: e, ..none() }, |dir| create_new(dir, "new:")),
-        (Habits { colon: e, ..none() }, |dir| fs::rename(dir.join("f"), dir.join("new:"))),
-        (Habits { unlink_readonly: e, ..none() }, |dir| fs::remove_file(dir.join("ro"))),
-        (Habits { read: e, ..none() }, |dir| fs::read(dir.join("f")).map(drop)),
-        (Habits { readdir: e, ..none() }, |dir| fs::read_dir(dir.join("d/bad"))?.next().map_or(Ok(()), |entry| entry.map(drop))),
-        (Habits { fsync: e, ..none() }, |dir| File::open(dir.join("f"))?.sync_all()),
+        (habits!(list_xattrs: e), |dir| Ok(llistxattr(dir.join("f"), &mut [0; 9]).map(drop)?)),
+        (habits!(statfs: e), |dir| Ok(statvfs(dir).map(drop)?)),
+        (habits!(link: e), |dir| fs::hard_link(dir.join("f"), dir.join("new"))),
+        (habits!(symlink: e), |dir| symlink("f", dir.join("new"))),
+        (habits!(mknod: e), |dir| Ok(mknodat(CWD, dir.join("new"), rustix::fs::FileType::Fifo, Mode::RUSR, 0)?)),
+        (habits!(rename: e), |dir| fs::rename(dir.join("f"), dir.join("new"))),
+        (habits!(rename_directory: e), |dir| fs::rename(dir.join("d"), dir.join("new"))),
+        (habits!(rename_over: e), |dir| fs::rename(dir.join("f"), dir.join("ro"))),
+        (habits!(colon: e), |dir| create_new(dir, "new:")),
+        (habits!(colon: e), |dir| fs::rename(dir.join("f"), dir.join("new:"))),
+        (habits!(unlink_readonly: e), |dir| fs::remove_file(dir.join("ro"))),
+        (habits!(read: e), |dir| fs::read(dir.join("f")).map(drop)),
+        (habits!(readdir: e), |dir| fs::read_dir(dir.join("d/bad"))?.next().map_or(Ok(()), |entry| entry.map(drop))),
+        (habits!(fsync: e), |dir| File::open(dir.join("f"))?.sync_all()),
     ];
     for (habits, call) in rows {
         let mount = or_skip!(mounted(habits.clone()));
@@ -356,12 +312,12 @@ fn each_refusal_is_that_of_one_operation() {
             "{habits:?}"
         );
         for name in ["f", "ro", "d/bad"] {
-            assert!(mount.stored().join(name).exists(), "{habits:?}");
+            assert!(mount.stored_at(name).exists(), "{habits:?}");
         }
         for name in ["new", "new:"] {
-            assert!(!mount.stored().join(name).exists(), "{habits:?}");
+            assert!(!mount.stored_at(name).exists(), "{habits:?}");
         }
-        let mount = or_skip!(mounted(none()));
+        let mount = or_skip!(mounted(habits!()));
         call(mount.path()).unwrap_or_else(|e| panic!("{e}: {habits:?}"));
     }
 }
@@ -375,13 +331,10 @@ fn create_new(dir: &Path, name: &str) -> io::Result<()> {
 #[test]
 fn some_refusals_come_after_the_deed() {
     let e = Some(Errno::OVERFLOW);
-    let mount = or_skip!(mounted(Habits {
-        after_mkdir: e,
+    let mount = or_skip!(mounted(habits!(after_mkdir: e,
         after_unlink: e,
-        create_readonly: e,
-        ..Habits::default()
-    }));
-    let at = |name: &str| mount.path().join(name);
+        create_readonly: e)));
+    let at = |name: &str| mount.at(name);
     assert_eq!(errno(fs::create_dir(at("dir"))), code(Errno::OVERFLOW));
     assert_eq!(errno(fs::remove_file(at("f"))), code(Errno::OVERFLOW));
     assert_eq!(
@@ -393,11 +346,8 @@ fn some_refusals_come_after_the_deed() {
 
 #[test]
 fn what_is_open_is_neither_removed_nor_renamed() {
-    let mount = or_skip!(mounted(Habits {
-        busy: Some(Errno::TXTBSY),
-        ..Habits::default()
-    }));
-    let at = |name: &str| mount.path().join(name);
+    let mount = or_skip!(mounted(habits!(busy: Some(Errno::TXTBSY))));
+    let at = |name: &str| mount.at(name);
     let refused = |result| assert_eq!(errno(result), code(Errno::TXTBSY));
     let open = ["f", "d/bad"].map(|name| File::open(at(name)).unwrap());
     refused(fs::remove_file(at("f")));
@@ -414,23 +364,17 @@ fn what_is_open_is_neither_removed_nor_renamed() {
 #[test]
 fn removals_have_effects_that_nobody_asked_for() {
     let removal = Removal::Settling(Errno::NOTEMPTY, Duration::from_millis(200));
-    let mount = or_skip!(mounted(Habits {
-        removal,
-        ..Habits::default()
-    }));
-    let at = |name: &str| mount.path().join(name);
+    let mount = or_skip!(mounted(habits!(removal)));
+    let at = |name: &str| mount.at(name);
     fs::remove_file(at("t/x/open")).unwrap();
     assert_eq!(errno(fs::remove_dir(at("t/x"))), code(Errno::NOTEMPTY));
     fs::remove_dir(at("d/bad")).unwrap();
     thread::sleep(Duration::from_millis(200));
     fs::remove_dir(at("t/x")).unwrap();
 
-    let mount = or_skip!(mounted(Habits {
-        removal: Removal::Silly,
-        implicit_directories: true,
-        ..Habits::default()
-    }));
-    let at = |name: &str| mount.path().join(name);
+    let mount = or_skip!(mounted(habits!(removal: Removal::Silly,
+        implicit_directories: true)));
+    let at = |name: &str| mount.at(name);
     fs::remove_file(at("t/x/open")).unwrap();
     let left = fs::read_dir(at("t/x")).unwrap().next().unwrap().unwrap();
     assert_eq!(errno(fs::remove_file(left.path())), code(Errno::BUSY));
@@ -440,38 +384,29 @@ fn removals_have_effects_that_nobody_asked_for() {
 
 #[test]
 fn names_are_limited_or_trimmed() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        names: Names::Limited(4),
-        ..Habits::default()
-    }));
+    let mount = served!(names: Names::Limited(4));
     assert_eq!(statvfs(mount.path()).unwrap().f_namemax, 4);
     create_new(mount.path(), "four").unwrap();
     let too_long = create_new(mount.path(), "five5");
     assert_eq!(errno(too_long), code(Errno::NAMETOOLONG));
-    let mount = or_skip!(FuseMount::with(Habits {
-        names: Names::Trimmed,
-        ..Habits::default()
-    }));
+    let mount = served!(names: Names::Trimmed);
     create_new(mount.path(), "a. .").unwrap();
-    assert!(mount.stored().join("a").exists() && mount.path().join("a..").exists());
+    assert!(mount.stored_at("a").exists() && mount.at("a..").exists());
 }
 
 #[test]
 fn stat_shows_what_is_not_true() {
-    let mount = or_skip!(mounted(Habits {
-        numbering: Numbering::EqualDirectories,
+    let mount = or_skip!(mounted(habits!(numbering: Numbering::EqualDirectories,
         zero_links: true,
         zero_blocks: true,
         block_bytes: Some(3000),
-        close_sets_time: true,
-        ..Habits::default()
-    }));
-    let stat = |name: &str| fs::symlink_metadata(mount.path().join(name)).unwrap();
+        close_sets_time: true)));
+    let stat = |name: &str| fs::symlink_metadata(mount.at(name)).unwrap();
     assert_eq!([stat("d").ino(), stat("t/x").ino()], [7, 7]);
     assert_ne!(stat("f").ino(), stat("ro").ino());
     let f = stat("f");
     assert_eq!((f.nlink(), f.blocks(), f.blksize()), (0, 0, 2048));
-    let file = File::options().write(true).open(mount.path().join("f"));
+    let file = File::options().write(true).open(mount.at("f"));
     file.unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     assert!(stat("f").mtime() > 0);
 }

@@ -82,8 +82,8 @@ fn lines_are_expanded() {
 #[test]
 fn words_make_each_kind_of_entry() {
     let (planted, built) = twin(|tree| {
-        plant("f=x %600 @5.7 l->f h==f p<fifo> %620 s<socket> d/e/ d %700 'a b=c d' n=~2 d/{x,y}=")(
-            tree,
+        tree.plant(
+            "f=x %600 @5.7 l->f h==f p<fifo> %620 s<socket> d/e/ d %700 'a b=c d' n=~2 d/{x,y}=",
         );
     });
     let by_hand = Scratch::new();

@@ -1,8 +1,8 @@
-//! The words of tables: how lines are split, and what the words for trees mean.
+//! The words for trees, and how lines of words are split.
 
 use std::time::Duration;
 
-use crate::tree::{Tree, noise};
+use super::{Tree, noise};
 
 /// Returns a function that adds the entries that `words` name:
 ///
@@ -19,11 +19,23 @@ use crate::tree::{Tree, noise};
 /// # Panics
 /// Panics if an entry can't be made.
 pub fn plant(words: &str) -> impl Fn(&Tree) {
-    move |tree| split(words).iter().for_each(|word| add(tree, word))
+    move |tree| _ = tree.plant(words)
+}
+
+impl Tree {
+    /// Adds the entries that `words` name, as the function [`plant`] explains.
+    #[track_caller]
+    pub fn plant(&self, words: impl AsRef<str>) -> &Self {
+        for word in split(words.as_ref()) {
+            add(self, &word);
+        }
+        self
+    }
 }
 
 /// Adds one entry, or changes an attribute of the last one.
-pub(super) fn add(tree: &Tree, word: &str) {
+#[track_caller]
+pub(crate) fn add(tree: &Tree, word: &str) {
     let word = word.replace("$PWD", &tree.path().display().to_string());
     let begins = |mark: &str| word.strip_prefix(mark);
     if let Some(mode) = begins("%") {
@@ -85,10 +97,10 @@ fn content_of(word: &str) -> Vec<u8> {
 }
 
 /// Stands for `\c`, which ends an answer without a newline.
-pub(super) const NO_NEWLINE: char = '\u{3}';
+pub(crate) const NO_NEWLINE: char = '\u{3}';
 
 /// Splits a line into words, and each word with braces into several.
-pub(super) fn split(line: &str) -> Vec<String> {
+pub(crate) fn split(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut is_quoted, mut is_word, mut has_quotes) =
         (String::new(), false, false, false);
@@ -156,7 +168,7 @@ fn braces(word: &str) -> Vec<String> {
 }
 
 /// Expands `(x|y)` in a line.
-pub(super) fn alternatives(line: &str) -> Vec<String> {
+pub(crate) fn alternatives(line: &str) -> Vec<String> {
     let found = line.split_once('(').map(|(before, rest)| {
         let (inner, after) = rest
             .split_once(')')
@@ -174,7 +186,7 @@ pub(super) fn alternatives(line: &str) -> Vec<String> {
 }
 
 /// Expands `{x*9}`.
-pub(super) fn with_repetitions(text: &str) -> String {
+pub(crate) fn with_repetitions(text: &str) -> String {
     let mut parts = text.split('{');
     let mut expanded = parts.next().unwrap_or_default().to_owned();
     for part in parts {
