@@ -4,9 +4,7 @@
 //! the oldest version that the crate supports, which stays the same until the manifest names another one. The
 //! crate `public-api` of the version in Cargo.lock reads its format.
 
-use std::path::Path;
-use std::process::Command;
-use std::{env, fs};
+use std::{env, fs, path::Path, process::Command};
 
 use testkit::probe::Skip;
 

@@ -1,15 +1,12 @@
 //! Dests in a directory whose owner, another user, exchanges what a run has just created there.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::{fs, thread, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use testkit::{
-    probe::{has_program, is_root},
-    run::{Outcome, Run, Status},
-    skip,
-    tree::{Scratch, Tree},
+    needs,
+    run::{Outcome, Run},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CPZ, complaint};
@@ -21,10 +18,11 @@ const ANOTHER_USER: u32 = 65_534;
 fn copy_beside_its_exchange(tree: &Tree, call: &str, command: &[&str], name: &str) -> Outcome {
     let (root, own) = (tree.path(), tree.path().join("d/own"));
     let new = root.join("d").join(name);
-    tree.select("d")
+    tree.plant("d")
         .owner(ANOTHER_USER, ANOTHER_USER)
-        .mode(0o777);
-    tree.select("d/own").owner(ANOTHER_USER, ANOTHER_USER);
+        .mode(0o777)
+        .plant("d/own")
+        .owner(ANOTHER_USER, ANOTHER_USER);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !new.exists() {
@@ -63,17 +61,15 @@ fn leaves_what_another_user_put_there(
     [source, name]: [&str; 2],
     build: impl Fn(&Tree),
 ) {
-    if !is_root() || !has_program("strace") {
-        skip!("another owner takes root, and to stop at a call takes strace");
-    }
+    needs!(root, "strace");
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     build(&tree);
     let outcome = copy_beside_its_exchange(&tree, call, &[flags, source, "d"], name);
     let expected = format!("cpz: cannot stat 'd/{name}': Stale file handle\n");
     assert_eq!(complaint(&outcome), expected, "{outcome}");
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let dest = scratch.path().join("d").join(name);
+    outcome.assert_status(1);
+    let dest = scratch.at("d").join(name);
     let found = fs::symlink_metadata(&dest).unwrap();
     assert_eq!((found.uid(), found.mode() & 0o777), (ANOTHER_USER, 0o755));
     if found.is_dir() {
@@ -85,24 +81,33 @@ fn leaves_what_another_user_put_there(
 #[ignore = "slow"]
 fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_the_new_one() {
     for flags in ["-r", "-a"] {
-        leaves_what_another_user_put_there("mkdirat", flags, ["s/dir", "dir"], |tree| {
-            tree.file("s/dir/secret", "secret").dir("d/own").mode(0o755);
-        });
+        leaves_what_another_user_put_there(
+            "mkdirat",
+            flags,
+            ["s/dir", "dir"],
+            plant("s/dir/secret=secret d/own/ %755"),
+        );
     }
 }
 
 #[test]
 #[ignore = "slow"]
 fn nothing_is_copied_into_a_directory_that_another_user_exchanges_with_a_new_parent() {
-    leaves_what_another_user_put_there("mkdirat", "--parents", ["s/secret", "s"], |tree| {
-        tree.file("s/secret", "secret").dir("d/own").mode(0o755);
-    });
+    leaves_what_another_user_put_there(
+        "mkdirat",
+        "--parents",
+        ["s/secret", "s"],
+        plant("s/secret=secret d/own/ %755"),
+    );
 }
 
 #[test]
 #[ignore = "slow"]
 fn a_special_file_of_another_user_that_takes_the_place_of_the_new_one_keeps_its_attributes() {
-    leaves_what_another_user_put_there("mknodat", "-a", ["s/fifo", "fifo"], |tree| {
-        tree.fifo("s/fifo").mode(0o600).fifo("d/own").mode(0o755);
-    });
+    leaves_what_another_user_put_there(
+        "mknodat",
+        "-a",
+        ["s/fifo", "fifo"],
+        plant("s/fifo<fifo> %600 d/own<fifo> %755"),
+    );
 }

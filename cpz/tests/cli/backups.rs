@@ -1,13 +1,9 @@
 //! `--backup`, `-b` and `-S`: an existing dest gets another name.
 
-use testkit::{
-    or_skip,
-    probe::{FuseMount, Habits},
-    run::{Run, Status},
-    tree::{Scratch, Tree},
-};
+use testkit::served;
+use testkit::tree::{Scratch, Tree};
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, complaint, cpz};
 
 #[test]
 fn an_existing_dest_gets_another_name() {
@@ -138,7 +134,7 @@ fn backups_unlike_those_of_cp() {
 }
 
 fn run(dir: &Scratch, args: &[&str]) -> testkit::run::Outcome {
-    Run::new(CPZ).args(args).current_dir(dir).output()
+    cpz(dir, args).output()
 }
 
 fn text(dir: &Scratch, name: &str) -> String {
@@ -147,14 +143,12 @@ fn text(dir: &Scratch, name: &str) -> String {
 
 #[test]
 fn numbers_the_backups_of_a_whole_tree() {
-    CP.check(["--backup=t", "-T", "from", "to"], |tree| {
+    CP.check("--backup=t -T from to", |tree| {
         for number in 0..40 {
             tree.file(format!("from/{}/{number}", number % 3), "new")
                 .file(format!("to/{}/{number}", number % 3), "old");
         }
-        tree.file("to/1/4.~9~", "")
-            .file("to/1/4.~09~", "")
-            .file("to/1/4.~x~", "");
+        tree.plant("to/1/4.~9~= to/1/4.~09~= to/1/4.~x~=");
     });
 }
 
@@ -165,10 +159,7 @@ fn long(len_bytes: usize) -> String {
 
 #[test]
 fn believes_no_limit_that_the_name_itself_exceeds() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        zero_statfs: true,
-        ..Habits::default()
-    }));
+    let mount = served!(zero_statfs: true);
     let dir = Scratch::new();
     let names = ["m", "n"].map(|name| name.repeat(200));
     for options in [&["-b"][..], &["-b"], &["--backup=numbered"]] {
@@ -178,11 +169,11 @@ fn believes_no_limit_that_the_name_itself_exceeds() {
         }
         let dest = mount.path().to_str().unwrap();
         let outcome = run(&dir, &[&["-rT", "s", dest], options].concat());
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
     }
     for name in names {
         for end in ["", "~", ".~1~"] {
-            let path = mount.path().join(format!("{name}{end}"));
+            let path = mount.at(format!("{name}{end}"));
             let content = std::fs::read_to_string(path).expect("a file");
             assert!(content.starts_with(&name), "{content}");
         }
@@ -200,7 +191,7 @@ fn replaces_no_file_that_has_the_shortened_name() {
             .file(format!("d/{}{end}", long(254)), format!("old {end}"));
     }
     let outcome = run(&dir, &["-bT", "s", "d"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let backup = text(&dir, &format!("d/{}~", long(253)));
     let [kept, replaced] = match &*backup {
         "old 1" => ["2", "1"],

@@ -3,11 +3,10 @@
 use std::{ffi::OsStr, fs::File, os::unix::fs::MetadataExt as _, path::Path, process::Command};
 
 use testkit::{
-    or_skip,
-    probe::{Fs, LoopMount, gnu, has_program},
+    needs, or_skip,
+    probe::{Fs, LoopMount, gnu},
     run::{Outcome, Run},
-    skip,
-    tree::{Scratch, Tree, memory, noise},
+    tree::{Scratch, Tree, memory, noise, plant},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP};
@@ -27,9 +26,7 @@ fn shares(path: &Path) -> bool {
 /// Makes a copy with `flag` on a filesystem of this kind, and asserts that it shares blocks if
 /// `expected` is `true`, and otherwise does not.
 fn copies_on(fs: Fs, flag: &str, expected: bool) {
-    if !has_program("filefrag") {
-        skip!("there is no filefrag");
-    }
+    needs!("filefrag");
     let mount = or_skip!(LoopMount::new(fs, 300));
     let tree = Tree::at(mount.path());
     tree.file("d/small", noise(5_000))
@@ -73,37 +70,29 @@ fn shares_all_blocks_or_fails() {
     // cp 9.1 leaves empty files.
     NEWEST_CP
         .parity()
-        .args(["--reflink=always", "d", "new"])
+        .words("--reflink=always d new")
         .on(memory())
-        .check(|tree| {
-            tree.file("d/f", b"content").file("d/empty", "");
-        });
+        .check(plant("d/f=content d/empty="));
 }
 
 #[test]
 fn says_which_file_shares_no_blocks() {
-    CP.check(["--reflink=always", "f", "old"], |tree| {
-        tree.file("f", b"content").file("old", b"old");
-    });
+    CP.check("--reflink=always f old", plant("f=content old=old"));
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    Tree::at(other.path()).file("old", b"old");
-    let dest = other.path().join("old").display().to_string();
-    CP.check_strict(["--reflink", "f", &dest], |tree| {
-        tree.file("f", b"content");
-    });
+    Tree::at(other.path()).plant("old=old");
+    let dest = other.at("old").display().to_string();
+    CP.check_strict(["--reflink", "f", &dest], plant("f=content"));
 }
 
 #[test]
 fn shares_and_makes_holes_not_at_once() {
-    CP.check_strict(["--reflink", "--sparse=always", "f", "new"], |_| {});
-    CP.check_strict(["--reflink=always", "--sparse=never"], |_| {});
-    CP.check_strict(["--reflink=x", "f", "new"], |_| {});
-    CP.check_strict(["--reflink=a", "f", "new"], |_| {});
-    CP.check_strict(["--sparse=a", "f", "new"], |_| {});
-    CP.check_strict(["--sparse=", "f", "new"], |_| {});
-    CP.check_strict(["--sparse=n", "--reflink=au", "f", "new"], |tree| {
-        tree.file("f", b"content");
-    });
+    CP.check_strict("--reflink --sparse=always f new", |_| {});
+    CP.check_strict("--reflink=always --sparse=never", |_| {});
+    CP.check_strict("--reflink=x f new", |_| {});
+    CP.check_strict("--reflink=a f new", |_| {});
+    CP.check_strict("--sparse=a f new", |_| {});
+    CP.check_strict("--sparse= f new", |_| {});
+    CP.check_strict("--sparse=n --reflink=au f new", plant("f=content"));
 }
 
 /// Makes files with zeros and holes of several kinds.
@@ -116,7 +105,7 @@ fn zeros(tree: &Tree) {
         .file("d/end", with(77_777, b""))
         .file("d/small", [0; 100])
         .file("d/large", with(6 << 20, &data))
-        .file("d/empty", "")
+        .plant("d/empty=")
         .sparse(
             "d/holes",
             3 << 20,
@@ -196,10 +185,10 @@ fn sparse_copies_share_blocks_as_those_of_cp_do() {
     zeros(&Tree::at(mount.path()));
     for (flag, shared) in [("--sparse=always", true), ("--sparse=never", false)] {
         run(CPZ, mount.path(), &[flag, "d/zeros", "new"]).assert_success();
-        assert_eq!(shares(&mount.path().join("new")), shared, "{flag}");
+        assert_eq!(shares(&mount.at("new")), shared, "{flag}");
     }
     run(CPZ, mount.path(), &["--sparse=never", "d/hole", "full"]).assert_success();
-    let full = mount.path().join("full").metadata().unwrap();
+    let full = mount.at("full").metadata().unwrap();
     assert_eq!(full.blocks(), (5 << 20) / 512);
 }
 
@@ -208,7 +197,7 @@ fn makes_holes_in_files_only() {
     crate::support::CP
         .parity()
         .in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
-        .args(["--sparse=always", "f", "p"])
+        .words("--sparse=always f p")
         .check(|tree| {
             tree.sparse("f", 100_000, &[(50_000, b"data\n")]).fifo("p");
         });
@@ -217,22 +206,15 @@ fn makes_holes_in_files_only() {
 #[test]
 #[ignore = "slow"]
 fn copies_trees_sparsely() {
-    CP.check(["--sparse=always", "d", "new"], zeros);
-    CP.check(["--sparse=never", "d", "new"], zeros);
+    CP.check("--sparse=always d new", zeros);
+    CP.check("--sparse=never d new", zeros);
     CP.check(
-        [
-            "--sparse=auto",
-            "--reflink=never",
-            "d/hole",
-            "d/large",
-            "d/end",
-            ".",
-        ],
+        "--sparse=auto --reflink=never d/hole d/large d/end .",
         |tree| {
             zeros(tree);
         },
     );
-    CP.check(["--sparse=always", "d/.", "old"], |tree| {
+    CP.check("--sparse=always d/. old", |tree| {
         zeros(tree);
         tree.file("old/zeros", noise(300_000));
     });
@@ -244,11 +226,11 @@ fn copies_trees_sparsely() {
 fn debugs(dir: &Path, dest: &str) {
     let build = |tree: &Tree| {
         tree.file("d/data", noise(5_000))
-            .file("d/empty", "")
+            .plant("d/empty=")
             .file("d/zeros", [0; 20_000])
             .sparse("d/hole", 100_000, &[])
             .sparse("d/holes", 100_000, &[(50_000, b"data")])
-            .symlink("dangling", "nowhere");
+            .plant("dangling->nowhere");
     };
     let script = format!("rm -rf {dest}; mkdir {dest}; \"$@\"");
     let table = NEWEST_CP.table().build(build);
@@ -273,33 +255,22 @@ fn debug_says_of_each_file_what_cp_says() {
 #[ignore = "slow"]
 fn debug_says_of_files_for_another_filesystem_what_cp_says() {
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 100));
-    let dest = other.path().join("new").display().to_string();
+    let dest = other.at("new").display().to_string();
     debugs(Scratch::new().path(), &dest);
 }
 
 #[test]
 fn debug_says_of_a_dest_that_was_removed_by_force_what_cp_says() {
-    let build = |tree: &Tree| {
-        tree.file("f", "content").file("old", "old").mode(0o444);
-        tree.file("secret", "x").mode(0);
-    };
-    for args in [
-        ["--debug", "f", "old"],
-        ["--debug", "secret", "new"],
-        ["--debug", "secret", "f"],
-    ] {
-        NEWEST_CP.check_as_nobody(args, build);
+    let build = plant("f=content old=old %444 secret=x %0");
+    for args in ["f old", "secret new", "secret f", "-f f old"] {
+        NEWEST_CP.check_as_nobody(&format!("--debug {args}"), &build);
     }
-    NEWEST_CP.check_as_nobody(["--debug", "-f", "f", "old"], build);
 }
 
 #[test]
 fn debug_says_under_each_file_how_it_was_copied() {
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path())
-        .file("d/f", b"content")
-        .file("d/empty", "")
-        .symlink("d/l", "f");
+    scratch.plant("d/f=content d/empty= d/l->f");
     let outcome = run(CPZ, scratch.path(), &["--debug", "-v", "d", "new"]);
     let text = outcome.stdout_text();
     assert_eq!(text.lines().count(), 4 + 2, "{text}");
@@ -322,16 +293,14 @@ fn cached(path: &Path) -> u64 {
 #[test]
 #[ignore = "slow"]
 fn no_cache_leaves_neither_source_nor_copy_in_the_page_cache() {
-    if !has_program("fincore") {
-        skip!("there is no fincore");
-    }
+    needs!("fincore");
     for fs in [Fs::Ext4, Fs::Xfs] {
         let mount = or_skip!(LoopMount::new(fs, 300));
         let dir = mount.path();
         Tree::at(dir)
             .file("s/large", noise(40 << 20))
             .file("s/small", noise(5_000))
-            .file("s/empty", "")
+            .plant("s/empty=")
             .sparse("s/holes", 40 << 20, &[(30 << 20, &noise(1 << 20))]);
         for name in ["large", "small", "holes"] {
             File::open(dir.join("s").join(name))

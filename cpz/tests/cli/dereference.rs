@@ -3,11 +3,11 @@
 use std::process::Command;
 
 use testkit::{
-    or_skip,
-    probe::{self, Fs, LoopMount, has_program, is_root},
+    needs, or_skip,
+    probe::{Fs, LoopMount},
     run::Run,
     skip,
-    tree::{Scratch, Tree, chain},
+    tree::{Scratch, Tree, chain, plant},
 };
 
 use crate::support::{CP, CPZ};
@@ -71,11 +71,8 @@ fn symlinks_in_a_source_are_followed_or_not() {
 #[test]
 fn follows_links_into_deep_trees_with_few_descriptors() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.dir("far")
-        .symlink("d/one", "../far")
-        .symlink("far/d/d/d/two", "../../../../deep")
-        .file("deep/f", b"content");
+    let tree = Tree::at(&scratch);
+    tree.plant("far/ d/one->../far far/d/d/d/two->../../../../deep deep/f=content");
     chain(tree.path().join("far/d/d/d/d"), 60);
     chain(tree.path().join("deep/d"), 60);
     let script = r#"ulimit -n 20; "$@" && diff -r d new"#;
@@ -89,9 +86,7 @@ fn follows_links_into_deep_trees_with_few_descriptors() {
 /// Mounts a tmpfs with a file at `point`, calls `run`, and unmounts it.
 fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
     let inner = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    Tree::at(inner.path())
-        .file("sub/f", b"inside")
-        .file("g", b"inside");
+    Tree::at(inner.path()).plant("sub/f=inside g=inside");
     let point = tree.path().join(point);
     let mount = |program: &str, args: &[&std::path::Path]| {
         let status = Command::new(program).args(args).status();
@@ -111,16 +106,11 @@ fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
 fn stays_on_one_filesystem(args: &[&str]) {
     let shared = Scratch::new();
     let tree = Tree::at(shared.path());
-    tree.file("s/f", b"content")
-        .dir("s/point")
-        .mode(0o750)
-        .file("s/sub/f", b"content")
-        .symlink("s/link", "point")
-        .symlink("s/file", "point/g");
+    tree.plant("s/f=content s/point/ %750 s/sub/f=content s/link->point s/file->point/g");
     with_mount(&tree, "s/point", || {
         let source = tree.path().join("s").display().to_string();
         let args = args.iter().map(|arg| arg.replace('@', &source));
-        CP.check(args, |_| {});
+        CP.check(args.collect::<Vec<_>>(), |_| {});
     });
 }
 
@@ -144,9 +134,7 @@ fn leaves_out_other_filesystems_behind_links() {
 
 #[test]
 fn reads_special_files_with_copy_contents() {
-    if !probe::is_root() {
-        skip!("only root can make devices");
-    }
+    needs!(root);
     CP.rows(
         "d/null<null> null<null> d/f=content old=old
         cpz --copy-contents (d|null) new
@@ -158,18 +146,14 @@ fn reads_special_files_with_copy_contents() {
 fn reads_fifos_with_copy_contents() {
     CP.parity()
         .in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
-        .args(["--copy-contents", "d", "new"])
-        .check(|tree| {
-            tree.fifo("d/p").file("d/f", b"content");
-        });
+        .words("--copy-contents d new")
+        .check(plant("d/p<fifo> d/f=content"));
 }
 
 /// Opening it would mount what autofs has not mounted yet, and could wait for a dead server.
 #[test]
 fn a_mount_point_that_is_left_empty_is_not_opened() {
-    if !is_root() || !has_program("unshare") || !has_program("strace") {
-        skip!("mounting takes root and unshare, and there may be no strace");
-    }
+    needs!(root, "unshare", "strace");
     for args in [
         &["-rx"][..],
         &["-ax"],
@@ -179,14 +163,8 @@ fn a_mount_point_that_is_left_empty_is_not_opened() {
         &["-ax", "--delete", "--max-delete=9"],
     ] {
         let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
-        tree.file("s/a/f", "")
-            .dir("s/a/inside")
-            .symlink("s/a/link", "inside");
-        tree.file("d/old/f", "")
-            .dir("d/old/there")
-            .dir("d/there")
-            .dir("d/a");
+        let tree = Tree::at(&scratch);
+        tree.plant("s/a/f= s/a/inside/ s/a/link->inside d/old/f= d/old/there/ d/there/ d/a/");
         let script = r#"
             mount -t tmpfs none s/a/inside && : >s/a/inside/f && touch -d @1 s/a/inside
             mount -t tmpfs none d/there && mount -t tmpfs none d/old/there
@@ -195,7 +173,7 @@ fn a_mount_point_that_is_left_empty_is_not_opened() {
         let run = Run::new("unshare").args(["-m", "sh", "-c", script, "sh", CPZ]);
         let outcome = run.args(args).current_dir(&scratch).output();
         outcome.assert_success();
-        let opens = std::fs::read_to_string(scratch.path().join("opens"));
+        let opens = std::fs::read_to_string(scratch.at("opens"));
         assert_eq!(opens.expect("grep writes it"), "", "{args:?} {outcome}");
     }
 }

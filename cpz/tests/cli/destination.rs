@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use testkit::{
-    run::{Run, Status},
-    tree::{Scratch, Tree},
+    run::Run,
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CP, CPZ};
@@ -13,7 +13,7 @@ const SMALL: &str =
     "a/b/f=content a/g=more a/l->g f=file old=old dir/ to-dir->dir to-old->old dangling->nowhere";
 
 fn small(tree: &Tree) {
-    testkit::run::plant(SMALL)(tree);
+    plant(SMALL)(tree);
 }
 
 #[test]
@@ -129,14 +129,13 @@ fn posix_demands_writing_through_a_dangling_link() {
 #[test]
 fn leaves_the_link_if_its_target_cannot_be_cloned() {
     let scratch = Scratch::new();
-    small(&Tree::at(scratch.path()));
-    let outcome = Run::new(CPZ)
-        .args(["--reflink=always", "/proc/version", "dangling"])
+    small(&Tree::at(&scratch));
+    Run::new(CPZ)
+        .words("--reflink=always /proc/version dangling")
         .env("POSIXLY_CORRECT", "1")
         .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1));
-    let link = std::fs::read_link(scratch.path().join("dangling"));
+        .fails();
+    let link = std::fs::read_link(scratch.at("dangling"));
     assert_eq!(link.expect("a link"), Path::new("nowhere"));
 }
 

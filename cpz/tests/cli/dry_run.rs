@@ -1,8 +1,8 @@
 //! `--dry-run`, which GNU's cp does not have: what a real run would print, and nothing is touched.
 
 use testkit::{
-    run::{Run, Status, check_dry_run, plant},
-    tree::{Scratch, Tree},
+    run::{Run, Status, check_dry_run},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CP, CPZ};
@@ -118,11 +118,8 @@ fn what_a_real_run_does_is_foreseen() {
 fn makes_no_call_that_could_change_anything() {
     use testkit::probe::Skip;
     let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("s/a", "x")
-        .file("s/d/b", "x")
-        .symlink("s/l", "a")
-        .file("t/s/a", "old")
+    Tree::at(&scratch)
+        .plant("s/a=x s/d/b=x s/l->a t/s/a=old")
         .file("big", vec![1; 5 << 20]);
     let calls = "trace=open,openat,creat,unlink,unlinkat,mkdir,mkdirat,rename,renameat,renameat2,link,linkat,\
                  symlink,symlinkat,mknod,mknodat,chmod,fchmod,fchmodat,chown,fchown,fchownat,lchown,utimensat,\
@@ -145,8 +142,8 @@ fn makes_no_call_that_could_change_anything() {
     let Ok(outcome) = std::panic::catch_unwind(|| traced.output()) else {
         return Skip("strace cannot be run".into()).announce();
     };
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    outcome.assert_status(0);
+    let log = std::fs::read_to_string(scratch.at("log")).unwrap();
     let changes = |line: &&str| {
         let opens = line.contains("open(") || line.contains("openat(");
         let writes = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_TMPFILE"];

@@ -1,24 +1,21 @@
 //! `--fsync`: a copy survives a power cut.
 
-use std::{fs, os::unix::fs::MetadataExt, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
-    or_skip,
-    probe::{Fs, FuseMount, Habits, LoopMount, NOBODY, Skip, is_root},
-    run::{Call, Run, Status},
-    skip,
+    needs, or_skip,
+    probe::{Fs, LoopMount, NOBODY, Skip},
+    run::{Call, Run},
+    served,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, succeeds};
-
-const AT: Duration = Duration::from_secs(1_000_000_000);
+use crate::support::{CPZ, complaint, cpz, succeeds};
 
 /// Builds a tree with a few files, so that each is written alone.
 fn build_few(tree: &Tree) {
-    tree.file("s/f", "content")
-        .file("s/large", vec![1; 2 << 20]);
+    tree.plant("s/f=content").file("s/large", vec![1; 2 << 20]);
 }
 
 /// Builds a tree with so many files that the whole filesystem is written at once.
@@ -26,16 +23,14 @@ fn build_many(tree: &Tree) {
     for number in 0..50 {
         tree.file(format!("s/d{}/e/{number}", number % 7), vec![1; 9000]);
     }
-    tree.symlink("s/link", "d1")
-        .fifo("s/d1/fifo")
-        .dir("s/d1/none");
+    tree.plant("s/link->d1 s/d1/fifo<fifo> s/d1/none/");
 }
 
 /// Copies a tree to a filesystem, and cuts the power when cpz has ended. Returns the differences
 /// between the source and what is left.
 fn lost_by_power_cut(fs: Fs, options: &[&str], build: impl Fn(&Tree)) -> String {
     let scratch = Scratch::new();
-    build(&Tree::at(scratch.path()));
+    build(&Tree::at(&scratch));
     let mount = match LoopMount::new(fs, 64) {
         Ok(mount) => mount,
         Err(skip) => {
@@ -43,13 +38,13 @@ fn lost_by_power_cut(fs: Fs, options: &[&str], build: impl Fn(&Tree)) -> String 
             return String::new();
         }
     };
-    let dest = mount.path().join("d").display().to_string();
-    succeeds(&scratch, &[options, &["-a", "s", &dest]].concat());
+    let dest = mount.at("d").display().to_string();
+    succeeds(&scratch, [options, &["-a", "s", &dest]].concat());
     let mount = mount.after_power_cut().unwrap();
     let kept = Attributes::ALL - Attributes::ATIME;
     let snapshot = |path| Snapshot::of(path, kept);
-    match mount.path().join("d") {
-        dest if dest.exists() => snapshot(scratch.path().join("s")).diff(&snapshot(dest)),
+    match mount.at("d") {
+        dest if dest.exists() => snapshot(scratch.at("s")).diff(&snapshot(dest)),
         _ => "- the whole copy".to_owned(),
     }
 }
@@ -101,9 +96,9 @@ fn names(calls: &[Call]) -> Vec<&str> {
 #[test]
 fn few_files_are_written_alone_and_many_at_once() {
     let scratch = Scratch::new();
-    build_few(&Tree::at(scratch.path().join("few")));
-    build_many(&Tree::at(scratch.path().join("many")));
-    let run = Run::new(CPZ).args(["--threads=1"]).current_dir(&scratch);
+    build_few(&Tree::at(scratch.at("few")));
+    build_many(&Tree::at(scratch.at("many")));
+    let run = cpz(&scratch, "--threads=1");
     let calls = |args: &[&str]| run.clone().args(args).calls().map(sync_calls);
     // Two files, their directory, and the directory above it.
     let few = or_skip!(calls(&["--fsync", "few/s", "d1"]));
@@ -115,8 +110,8 @@ fn few_files_are_written_alone_and_many_at_once() {
 
 /// Returns the calls on files of `d` by name, of these three: content is written, then the times are set.
 fn order(args: &[&str], scratch: &Scratch) -> Result<Vec<String>, Skip> {
-    let run = Run::new(CPZ).args(["--threads=1", "-aT"]).args(args);
-    let calls = run.args(["s", "d"]).current_dir(scratch).calls()?;
+    let run = Run::new(CPZ).words("--threads=1 -aT").args(args);
+    let calls = run.words("s d").current_dir(scratch).calls()?;
     let ordered = ["ftruncate", "sync_file_range", "utimensat"];
     let is_of_file = |call: &Call| {
         let name = call.name.as_str();
@@ -132,13 +127,13 @@ fn order(args: &[&str], scratch: &Scratch) -> Result<Vec<String>, Skip> {
 #[test]
 fn a_power_cut_during_the_copy_leaves_no_file_with_its_time_but_without_its_content() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..7 {
         tree.sparse(format!("s/f{number}"), 1 << 18, &[(0, b"content")]);
     }
     let without = or_skip!(order(&[], &scratch));
     assert_eq!(without, ["ftruncate", "utimensat"].repeat(7));
-    fs::remove_dir_all(scratch.path().join("d")).unwrap();
+    fs::remove_dir_all(scratch.at("d")).unwrap();
     let with = or_skip!(order(&["--fsync"], &scratch));
     assert_eq!(
         with,
@@ -149,13 +144,13 @@ fn a_power_cut_during_the_copy_leaves_no_file_with_its_time_but_without_its_cont
 #[test]
 fn files_that_an_update_keeps_are_written_too() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     build_few(&tree);
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    tree.symlink("s/link", "f").symlink("d/link", "f");
+    succeeds(&scratch, "-aT s d");
+    tree.plant("s/link->f d/link->f");
     let run = |args: &[&str]| {
-        let run = Run::new(CPZ).args(["--threads=1", "-auT"]).args(args);
-        run.args(["s", "d"]).current_dir(&scratch).calls()
+        let run = Run::new(CPZ).words("--threads=1 -auT").args(args);
+        run.words("s d").current_dir(&scratch).calls()
     };
     // Two files, their directory, and the directory above it.
     let with = sync_calls(or_skip!(run(&["--fsync"])));
@@ -166,14 +161,12 @@ fn files_that_an_update_keeps_are_written_too() {
 #[test]
 fn the_content_of_linked_files_is_written() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     build_few(&tree);
-    tree.symlink("s/link", "f").fifo("s/fifo");
-    build_many(&Tree::at(scratch.path().join("many")));
+    tree.plant("s/link->f s/fifo<fifo>");
+    build_many(&Tree::at(scratch.at("many")));
     let run = |args: &[&str]| {
-        let run = Run::new(CPZ)
-            .args(["--threads=1", "--link", "-P"])
-            .args(args);
+        let run = Run::new(CPZ).words("--threads=1 --link -P").args(args);
         run.current_dir(&scratch).calls().map(sync_calls)
     };
     let few = or_skip!(run(&["--fsync", "s", "d1"]));
@@ -188,17 +181,11 @@ fn the_content_of_linked_files_is_written() {
 
 #[test]
 fn a_kept_file_that_may_not_be_read_is_written_with_its_filesystem() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/f", "new").select("s/f").mtime(AT);
-    tree.file("d/f", "newer")
-        .mode(0o200)
-        .select("d")
-        .mode(0o777);
-    let run = Run::new(CPZ).args(["--threads=1", "-uT", "--fsync", "s", "d"]);
+    let tree = Tree::at(&scratch);
+    tree.plant("s/f=new s/f @1000000000 d/f=newer %200 d %777");
+    let run = Run::new(CPZ).words("--threads=1 -uT --fsync s d");
     let outcome = run.current_dir(&scratch).uid(NOBODY).output();
     assert_eq!(outcome.assert_success().stderr_text(), "");
 }
@@ -206,9 +193,9 @@ fn a_kept_file_that_may_not_be_read_is_written_with_its_filesystem() {
 #[test]
 fn every_file_is_written_alone_to_a_server() {
     let scratch = Scratch::new();
-    build_many(&Tree::at(scratch.path()));
-    let mount = or_skip!(FuseMount::with(Habits::default()));
-    let dest = mount.path().join("d");
+    build_many(&Tree::at(&scratch));
+    let mount = served!();
+    let dest = mount.at("d");
     let args = ["--threads=1", "--fsync", "s"];
     let run = Run::new(CPZ).args(args).arg(&dest).current_dir(&scratch);
     let calls = sync_calls(or_skip!(run.calls()));
@@ -220,8 +207,8 @@ fn every_file_is_written_alone_to_a_server() {
 #[test]
 fn an_error_of_the_disk_is_reported() {
     let scratch = Scratch::new();
-    build_few(&Tree::at(scratch.path().join("few")));
-    build_many(&Tree::at(scratch.path().join("many")));
+    build_few(&Tree::at(scratch.at("few")));
+    build_many(&Tree::at(scratch.at("many")));
     for (source, name, number, culprit) in [
         ("few/s", "fsync", 1, "'d/"),
         ("few/s", "fsync", 3, "'d'"),
@@ -236,22 +223,21 @@ fn an_error_of_the_disk_is_reported() {
         };
         let run = run.current_dir(&scratch);
         or_skip!(run.clone().calls());
-        fs::remove_dir_all(scratch.path().join("d")).unwrap();
-        let outcome = run.with_fault(&call, "error=EIO").output();
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        fs::remove_dir_all(scratch.at("d")).unwrap();
+        let outcome = run.with_fault(&call, "error=EIO").fails();
         let complaint = complaint(&outcome);
         let expected = format!("cpz: error syncing {culprit}");
         assert!(complaint.starts_with(&expected), "{complaint}");
         assert!(complaint.ends_with(": Input/output error\n"), "{complaint}");
-        fs::remove_dir_all(scratch.path().join("d")).unwrap();
+        fs::remove_dir_all(scratch.at("d")).unwrap();
     }
 }
 
 #[test]
 fn files_that_are_kept_are_written_too() {
     let scratch = Scratch::new();
-    build_many(&Tree::at(scratch.path()));
-    let run = Run::new(CPZ).args(["--threads=1", "-a", "--resume", "--fsync", "-T", "s", "d"]);
+    build_many(&Tree::at(&scratch));
+    let run = Run::new(CPZ).words("--threads=1 -a --resume --fsync -T s d");
     let run = run.current_dir(&scratch);
     or_skip!(run.calls());
     let again = sync_calls(run.calls().unwrap());
@@ -264,18 +250,18 @@ fn files_that_are_kept_are_written_too() {
 #[test]
 fn files_on_a_server_do_not_keep_others_from_the_disk() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.dir("d");
     let mut args = vec!["--threads=1".to_owned(), "--fsync".to_owned()];
     for number in 10..30 {
-        tree.file(format!("f{number}"), "x");
+        tree.plant(format!("f{number}=x"));
         args.push(format!("f{number}"));
     }
-    let mount = or_skip!(FuseMount::with(Habits::default()));
-    tree.file("z", "x").symlink("d/z", mount.path().join("z"));
-    fs::write(mount.path().join("z"), "old").unwrap();
+    let mount = served!();
+    tree.plant("z=x").symlink("d/z", mount.at("z"));
+    fs::write(mount.at("z"), "old").unwrap();
     args.extend(["z", "d"].map(str::to_owned));
-    let run = Run::new(CPZ).args(args).current_dir(&scratch);
+    let run = cpz(&scratch, args);
     let calls = sync_calls(or_skip!(run.calls()));
     // Four files, the one on the server, and then everything else.
     assert_eq!(
@@ -288,33 +274,31 @@ fn files_on_a_server_do_not_keep_others_from_the_disk() {
 #[ignore = "slow"]
 fn filesystems_that_several_threads_find_are_written() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let mut mounts = Vec::new();
     for number in 0..8 {
         for file in 0..40 {
-            tree.file(format!("s/{number}/{file}"), "content");
+            tree.plant(format!("s/{number}/{file}=content"));
         }
         let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-        let outside = mount.path().join("z");
+        let outside = mount.at("z");
         fs::write(&outside, "old").unwrap();
-        tree.file(format!("s/{number}/z"), "new")
+        tree.plant(format!("s/{number}/z=new"))
             .symlink(format!("d/{number}/z"), outside);
         mounts.push(mount);
     }
-    succeeds(&scratch, &["--fsync", "--threads=8", "-T", "s", "d"]);
+    succeeds(&scratch, "--fsync --threads=8 -T s d");
     for mount in mounts {
-        assert_eq!(fs::read(mount.path().join("z")).unwrap(), b"new");
+        assert_eq!(fs::read(mount.at("z")).unwrap(), b"new");
     }
 }
 
 #[test]
 fn an_error_of_the_disk_marks_the_file_behind_a_link() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("f", "new")
-        .file("target", "old")
-        .symlink("d", "target");
-    let run = Run::new(CPZ).args(["--threads=1", "-L", "--fsync", "f", "d"]);
+    let tree = Tree::at(&scratch);
+    tree.plant("f=new target=old d->target");
+    let run = Run::new(CPZ).words("--threads=1 -L --fsync f d");
     let run = run.current_dir(&scratch);
     or_skip!(run.calls());
     let call = Call {
@@ -322,13 +306,8 @@ fn an_error_of_the_disk_marks_the_file_behind_a_link() {
         number: 1,
         shown: String::new(),
     };
-    let outcome = run.with_fault(&call, "error=EIO").output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let mtime = |name: &str| {
-        fs::symlink_metadata(scratch.path().join(name))
-            .unwrap()
-            .mtime()
-    };
+    run.with_fault(&call, "error=EIO").fails();
+    let mtime = |name: &str| fs::symlink_metadata(scratch.at(name)).unwrap().mtime();
     assert_eq!(mtime("target"), 0);
     assert_ne!(mtime("d"), 0);
 }

@@ -1,22 +1,23 @@
 //! `--exclude`, `--exclude-from` and `--gitignore`, which GNU's cp does not have. The reference is git.
 
-use std::collections::BTreeSet;
-use std::ffi::OsStr;
-use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use proptest::prelude::*;
 use testkit::{
     probe::has_program,
-    run::Run,
     skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, chain, wide},
 };
 
-use crate::support::{CP, CPZ, succeeds};
+use crate::support::{CP, cpz, succeeds};
 
 #[test]
 fn sources_without_what_is_excluded() {
@@ -113,28 +114,23 @@ fn gitignore_files() {
 fn gitignore_files_are_read_with_few_descriptors() {
     const DEPTH: usize = 500;
     let scratch = Scratch::in_memory();
-    let source = scratch.path().join("s");
+    let source = scratch.at("s");
     chain(&source, DEPTH);
     let mut dir = source.clone();
     for level in 0..DEPTH {
-        Tree::at(&dir)
-            .file(".gitignore", format!("/no{level}\n"))
-            .file(format!("no{level}"), "")
-            .file("no", "");
+        Tree::at(&dir).plant(format!(".gitignore='/no{level}\n' no{level}= no="));
         dir.push("d");
     }
     wide(source.join("wide"), 5_000);
     fs::write(source.join("wide/.gitignore"), "f?\n").unwrap();
     let before = Snapshot::of(&source, Attributes::NAMES).len();
     for limit in [20, 64] {
-        let outcome = Run::new(CPZ)
-            .args(["--gitignore", "s", &format!("d{limit}")])
-            .current_dir(&scratch)
+        let outcome = cpz(&scratch, ["--gitignore", "s", &format!("d{limit}")])
             .nofile_limit(limit)
             .output();
         assert_eq!(outcome.stderr_text(), "");
         outcome.assert_success();
-        let copy = Snapshot::of(scratch.path().join(format!("d{limit}")), Attributes::NAMES);
+        let copy = Snapshot::of(scratch.at(format!("d{limit}")), Attributes::NAMES);
         assert_eq!(copy.len(), before - DEPTH - 10);
     }
 }
@@ -263,10 +259,10 @@ impl Repository {
     #[track_caller]
     fn check(&self, git_dir: &Path) {
         let scratch = Scratch::in_memory();
-        let root = scratch.path().join("s");
+        let root = scratch.at("s");
         self.build(&root);
-        succeeds(&scratch, &["--gitignore", "s", "d"]);
-        let dest = scratch.path().join("d");
+        succeeds(&scratch, "--gitignore s d");
+        let dest = scratch.at("d");
         let mut copied = BTreeSet::new();
         files_in(&dest, &dest, &mut copied);
         let kept = not_ignored(git_dir, &root);

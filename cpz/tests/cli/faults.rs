@@ -12,28 +12,22 @@ use testkit::{
     tree::{Scratch, Tree, noise, remove_for_sure},
 };
 
-use crate::support::{CPZ, complaint};
+use crate::support::{CPZ, complaint, cpz};
 
 /// Larger than a file that is copied by a task of its own.
 const LARGE_BYTES: u64 = (4 << 20) + 1;
 
 fn build(scratch: &Scratch) {
-    let tree = Tree::at(scratch.path());
-    tree.file("s/file", "1")
-        .mode(0o640)
-        .file("s/empty", "")
-        .fifo("s/fifo")
-        .symlink("s/link", "file")
-        .dir("s/none")
+    let tree = Tree::at(scratch);
+    tree.plant("s/file=1 %640 s/empty= s/fifo<fifo> s/link->file s/none/")
         .file("s/d/e/file", vec![2; 100_000])
-        .hardlink("s/file", "s/d/name")
+        .plant("s/d/name==s/file")
         .sparse("s/d/sparse", LARGE_BYTES, &[(3 << 20, b"3")]);
     if supports_xattrs(scratch.path()) {
-        tree.select("s/file").xattr("user.note", "4");
+        tree.plant("s/file xattr:user.note=4");
     }
     if supports_acls(scratch.path()) {
-        tree.select("s/d/e/file").acl("u:1:rwx");
-        tree.select("s/d/e").acl("d:u:1:rwx");
+        tree.plant("s/d/e/file acl:u:1:rwx s/d/e acl:d:u:1:rwx");
     }
     for name in ["s/file", "s/d/sparse", "s/d", "s"] {
         tree.select(name).mtime(Duration::from_secs(1_000_000_000));
@@ -68,13 +62,13 @@ fn survives_faults(options: &[&str], attributes: Attributes) {
     build(&scratch);
     let run = Run::new(CPZ)
         .args(options)
-        .args(["-T", "--threads=1", "s", "d"])
+        .words("-T --threads=1 s d")
         .current_dir(&scratch);
     let calls = or_skip!(run.calls());
 
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     let source_before = Snapshot::of(&source, Attributes::ALL - Attributes::ATIME);
-    let undisturbed = scratch.path().join("undisturbed");
+    let undisturbed = scratch.at("undisturbed");
     fs::rename(&dest, &undisturbed).unwrap();
     let mut wrong = Vec::new();
     for (call, error) in possible_errors(&calls) {
@@ -148,9 +142,9 @@ const ERRORS: [&str; 18] = [
 #[track_caller]
 fn copies_without(call: &str, options: &[&str]) {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let data = noise(1 << 16);
-    tree.file("s/small", "1")
+    tree.plant("s/small=1")
         .file("s/large", noise((20 << 20) + 5))
         .sparse(
             "s/data-at-both-ends",
@@ -169,7 +163,7 @@ fn copies_without(call: &str, options: &[&str]) {
         run.current_dir(&scratch)
     };
     or_skip!(run(CPZ, &[]).calls());
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     let expected = Snapshot::of(&source, Attributes::CONTENT);
     // The first calls may succeed.
     let later = ["2+", "4+"]
@@ -207,11 +201,11 @@ fn a_tree_is_copied_if_the_kernel_cannot_say_when_directories_were_made() {
     copies_without("statx", &[]);
     or_skip!(Run::new(CPZ).arg("--version").calls());
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("s/f", "1").dir("d");
+    scratch.plant("s/f=1 d/");
     let inject = ["-f", "-o", "/dev/null", "-e", "inject=statx:error=EINVAL"];
     let run = Run::new("strace").args(inject).args([CPZ, "-r", "s", "d"]);
     run.current_dir(&scratch).output().assert_success();
-    assert_eq!(fs::read(scratch.path().join("d/s/f")).unwrap(), b"1");
+    assert_eq!(fs::read(scratch.at("d/s/f")).unwrap(), b"1");
 }
 
 #[test]
@@ -225,11 +219,9 @@ fn a_file_that_cannot_be_extended_gets_its_size_by_a_write() {
 #[ignore = "slow"]
 fn holes_need_no_seek() {
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
+    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
     for flag in ["--sparse=auto", "--sparse=always", "--reflink=never"] {
-        let run = Run::new(CPZ)
-            .args(["--threads=1", flag, "s", "d"])
-            .current_dir(&scratch);
+        let run = cpz(&scratch, ["--threads=1", flag, "s", "d"]);
         let calls = or_skip!(run.calls());
         // A source that refuses to be read from a position cannot be copied.
         let is_optional = |call: &&Call| {
@@ -240,10 +232,10 @@ fn holes_need_no_seek() {
         assert!(calls.len() >= 4, "{calls:?}");
         for call in calls {
             for error in ["EINVAL", "EIO", "ENOSYS", "EPERM", "ESPIPE"] {
-                remove_for_sure(scratch.path().join("d")).unwrap();
+                remove_for_sure(scratch.at("d")).unwrap();
                 let outcome = run.with_fault(call, &format!("error={error}")).output();
                 outcome.assert_success();
-                let [source, dest] = ["s", "d"].map(|name| fs::read(scratch.path().join(name)));
+                let [source, dest] = ["s", "d"].map(|name| fs::read(scratch.at(name)));
                 assert!(
                     source.unwrap() == dest.unwrap(),
                     "{error} of {}",
@@ -257,19 +249,17 @@ fn holes_need_no_seek() {
 #[test]
 fn a_filesystem_that_sees_data_beyond_the_end_loses_none_before_it() {
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
-    let run = Run::new(CPZ)
-        .args(["--threads=1", "s", "d"])
-        .current_dir(&scratch);
+    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
+    let run = cpz(&scratch, "--threads=1 s d");
     let calls = or_skip!(run.calls());
     let seeks = calls.iter().filter(|call| call.shown.contains("SEEK_DATA"));
     let seeks: Vec<_> = seeks.collect();
     assert!(seeks.len() >= 3, "{calls:?}");
     for call in seeks {
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
         let fault = format!("retval={}", 1_u32 << 30);
         run.with_fault(call, &fault).output().assert_success();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
         assert_eq!(fs::metadata(&dest).unwrap().len(), 3 << 20);
         assert!(fs::read(source).unwrap() == fs::read(dest).unwrap());
     }
@@ -297,7 +287,7 @@ fn a_call_that_is_always_interrupted_fails() {
         ("utimensat", "-a"),
         ("fsync", "--fsync"),
     ] {
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
         let words = ["-r", option, "-T", "s", "d"];
         let outcome = run_without(call, "EINTR", &scratch, &words);
         assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
@@ -317,9 +307,8 @@ fn attributes_that_are_listed_but_cannot_be_read_are_reported() {
     if !(supports_acls(scratch.path()) && supports_xattrs(scratch.path())) {
         skip!("there are no ACLs, or no extended attributes");
     }
-    let tree = Tree::at(scratch.path());
-    tree.file("s/acl", "1").acl("u:1:rwx");
-    tree.file("s/note", "1").xattr("user.note", "2");
+    let tree = Tree::at(&scratch);
+    tree.plant("s/acl=1 acl:u:1:rwx s/note=1 xattr:user.note=2");
     for error in ["ENODATA", "EOPNOTSUPP"] {
         for (option, source, message) in [
             ("-p", "s/acl", "cpz: preserving permissions for "),
@@ -357,22 +346,22 @@ fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
             (5, true, false),
         ] {
             let scratch = Scratch::in_memory();
-            let tree = Tree::at(scratch.path());
-            tree.file("s/f", "").file("d/f", "").file("d/old", "");
+            let tree = Tree::at(&scratch);
+            tree.plant("s/f= d/f= d/old=");
             let run = Run::new(CPZ).args([options, "--delete", "--threads=1", "s", "d"]);
             let run = run.current_dir(&scratch);
             let calls = or_skip!(run.calls());
             let is_listing = |call: &&Call| call.name == "getdents64" && call.shown.contains("/s>");
             let call = calls.iter().filter(is_listing).nth(number);
             let call = call.expect("it is listed");
-            tree.file("d/old", "").file("s/new", "");
+            tree.plant("d/old= s/new=");
             let outcome = run.with_fault(call, "error=ENOENT").output();
             let name = format!("{options} {number}: {outcome}");
             assert_eq!(outcome.status, Status::Exit(1), "{name}");
             let expected = "cpz: cannot access 's': No such file or directory\n";
             assert_eq!(complaint(&outcome), expected, "{name}");
-            assert_eq!(scratch.path().join("d/new").exists(), is_copied, "{name}");
-            assert_eq!(scratch.path().join("d/old").exists(), is_left, "{name}");
+            assert_eq!(scratch.at("d/new").exists(), is_copied, "{name}");
+            assert_eq!(scratch.at("d/old").exists(), is_left, "{name}");
         }
     }
 }
@@ -381,10 +370,7 @@ fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
 fn copy_with_faults(scratch: &Scratch, calls: &str, fault: &str, args: &[&str]) -> Outcome {
     let inject = format!("inject={calls}:{fault}");
     let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, CPZ]);
-    run.args(args)
-        .args(["s", "d"])
-        .current_dir(scratch)
-        .output()
+    run.args(args).words("s d").current_dir(scratch).output()
 }
 
 #[test]
@@ -392,7 +378,7 @@ fn a_mode_that_is_right_already_need_not_be_set() {
     or_skip!(Run::new(CPZ).arg("--version").calls());
     for error in ["EPERM", "ENOSYS", "EIO"] {
         let scratch = Scratch::in_memory();
-        Tree::at(scratch.path()).file("s", "1").mode(0o600);
+        scratch.plant("s=1 %600");
         let fault = format!("error={error}");
         let calls = "fchmod,fchmodat,?fchmodat2";
         copy_with_faults(&scratch, calls, &fault, &["--preserve=ownership"]).assert_success();
@@ -402,17 +388,15 @@ fn a_mode_that_is_right_already_need_not_be_set() {
 #[test]
 fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).sparse("s", 3 << 20, &[(1 << 20, b"data")]);
-    let run = Run::new(CPZ)
-        .args(["--threads=1", "s", "d"])
-        .current_dir(&scratch);
+    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, b"data")]);
+    let run = cpz(&scratch, "--threads=1 s d");
     let calls = or_skip!(run.calls());
     let first = calls.iter().find(|call| call.shown.contains("SEEK_DATA"));
     for error in ["EINVAL", "EOPNOTSUPP"] {
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
         let outcome = run.with_fault(first.unwrap(), &format!("error={error}"));
         outcome.output().assert_success();
-        let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+        let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
         assert!(fs::read(source).unwrap() == fs::read(&dest).unwrap());
         assert!(fs::metadata(dest).unwrap().blocks() < 2048);
     }
@@ -423,10 +407,10 @@ fn a_dest_is_replaced_without_random_bytes_of_the_kernel() {
     or_skip!(Run::new(CPZ).arg("--version").calls());
     for error in ["ENOSYS", "EPERM"] {
         let scratch = Scratch::in_memory();
-        Tree::at(scratch.path()).file("s", "new").file("d", "old");
+        scratch.plant("s=new d=old");
         let fault = format!("error={error}");
         copy_with_faults(&scratch, "getrandom", &fault, &["-lf"]).assert_success();
-        let read = fs::read_to_string(scratch.path().join("d"));
+        let read = fs::read_to_string(scratch.at("d"));
         assert_eq!(read.unwrap(), "new");
     }
 }
@@ -438,16 +422,15 @@ fn an_attribute_is_named_that_is_lost_though_only_attributes_are_copied() {
         ("EPERM", "Operation not permitted"),
         ("EOPNOTSUPP", "Operation not supported"),
     ] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).file("s", "1");
+        let scratch = Scratch::with("s=1");
         if !supports_xattrs(scratch.path()) {
             skip!("the filesystem has no extended attributes");
         }
-        Tree::at(scratch.path()).select("s").xattr("user.note", "1");
+        scratch.plant("s xattr:user.note=1");
         let fault = format!("error={error}");
         let args = ["-a", "--attributes-only"];
         let outcome = copy_with_faults(&scratch, "setxattr,fsetxattr,lsetxattr", &fault, &args);
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
         let expected = format!("cpz: setting attributes for 'd': {words}\n");
         assert_eq!(outcome.stderr_text(), expected);
     }

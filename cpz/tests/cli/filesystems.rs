@@ -17,21 +17,14 @@ fn on(fs: Fs) -> Result<LoopMount, Skip> {
 fn build(tree: &Tree) {
     tree.file("d/a/content", noise(10_000))
         .mode(0o751)
-        .file("d/a/empty", "")
-        .mode(0o400)
+        .plant("d/a/empty= %400")
         .file("d/large", noise((5 << 20) + 3))
         .sparse("d/holes", 3 << 20, &[(1 << 20, &noise(1 << 16))])
         .sparse("d/hole", 1 << 20, &[])
         .file("d/twin", noise(100))
-        .hardlink("d/twin", "d/other-twin")
-        .symlink("d/link", "a/content")
-        .symlink("d/dangling", "nowhere")
-        .fifo("d/pipe")
-        .socket("d/socket")
+        .plant("d/other-twin==d/twin d/link->a/content d/dangling->nowhere d/pipe<fifo> d/socket<socket>")
         .char_device("d/null", 1, 3)
-        .dir("d/empty-dir")
-        .select("d/a")
-        .mode(0o1555);
+        .plant("d/empty-dir/ d/a %1555");
 }
 
 /// Compares copies by cpz and cp from `from` to each kind of filesystem.
@@ -53,8 +46,7 @@ fn copies(source: &str, to: &Path) {
     parity(&[source, "new"]).check(|_| {});
     parity(&["-L", "--sparse=always", source, "old"]).check(|tree| {
         tree.file("old/d/large", noise(100_000))
-            .file("old/d/a/content", b"old")
-            .mode(0o600);
+            .plant("old/d/a/content=old %600");
     });
 }
 
@@ -109,13 +101,13 @@ fn copies_from_several_filesystems_in_one_run() {
     let sources: Vec<String> = (0..)
         .zip(&places)
         .map(|(number, place)| {
-            let tree = Tree::at(place.path().join(number.to_string()));
+            let tree = Tree::at(place.at(number.to_string()));
             build(&tree);
             tree.path().display().to_string()
         })
         .collect();
     let args = sources.iter().map(String::as_str).chain(["into"]);
-    CP.check(args, |tree| {
+    CP.check(args.collect::<Vec<_>>(), |tree| {
         tree.dir("into");
     });
 }

@@ -10,13 +10,13 @@ use std::{
 };
 
 use testkit::{
-    or_skip,
-    probe::{Errno, FuseMount, Habits},
+    habits, or_skip,
+    probe::{Errno, FuseMount},
     run::{Live, Outcome, Run, Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, CPZ, complaint, cpz};
 
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)];
 
@@ -41,14 +41,8 @@ pub(crate) fn write_until_closed(mut fifo: File) {
 #[test]
 fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
     for (signal, number) in SIGNALS {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .fifo("fifo")
-            .file("a", "1")
-            .dir("d");
-        let run = Run::new(CPZ)
-            .args(["--copy-contents", "a", "fifo", "d"])
-            .current_dir(&scratch);
+        let scratch = Scratch::with("fifo<fifo> a=1 d/");
+        let run = cpz(&scratch, "--copy-contents a fifo d");
         let (live, fifo) = start_in_the_middle(&run, scratch.path());
         live.signal(signal);
         write_until_closed(fifo);
@@ -58,8 +52,8 @@ fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
             complaint(&outcome),
             "cpz: interrupted: 1 entry copied, 1 incomplete file removed\n"
         );
-        assert!(!scratch.path().join("d/fifo").exists());
-        assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"1");
+        assert!(!scratch.at("d/fifo").exists());
+        assert_eq!(fs::read(scratch.at("d/a")).unwrap(), b"1");
     }
 }
 
@@ -73,7 +67,7 @@ fn a_terminal_shows_the_command_that_goes_on() {
         (&["-ab", "s dir", "d"], ""),
     ] {
         let scratch = Scratch::new();
-        Tree::at(scratch.path()).file("s dir/f", vec![b'x'; 1 << 20]);
+        Tree::at(&scratch).file("s dir/f", vec![b'x'; 1 << 20]);
         // At this rate, the copy takes longer than any test.
         let run = Run::new("timeout")
             .args(["--foreground", "-s", "INT", "1", CPZ, "--max-rate=1K"])
@@ -96,11 +90,8 @@ fn a_terminal_shows_the_command_that_goes_on() {
 /// `timeout` signals its child and then the process group of the child.
 #[test]
 fn signals_that_come_together_are_one_request() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).fifo("fifo").dir("d");
-    let run = Run::new(CPZ)
-        .args(["--copy-contents", "fifo", "d"])
-        .current_dir(&scratch);
+    let scratch = Scratch::with("fifo<fifo> d/");
+    let run = cpz(&scratch, "--copy-contents fifo d");
     let (live, fifo) = start_in_the_middle(&run, scratch.path());
     for (signal, _) in SIGNALS {
         live.signal(signal);
@@ -111,18 +102,14 @@ fn signals_that_come_together_are_one_request() {
         complaint(&outcome),
         "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n"
     );
-    assert!(!scratch.path().join("d/fifo").exists());
+    assert!(!scratch.at("d/fifo").exists());
 }
 
 #[test]
 fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .fifo("fifo")
-        .file("old", "1")
-        .file("saved", "2");
+    let scratch = Scratch::with("fifo<fifo> old=1 saved=2");
     let interrupted = |args: &[&str]| -> Outcome {
-        let run = Run::new(CPZ).args(args).current_dir(&scratch);
+        let run = cpz(&scratch, args);
         let (live, fifo) = start_in_the_middle(&run, scratch.path());
         live.signal(Signal::TERM);
         write_until_closed(fifo);
@@ -134,40 +121,31 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
         "cpz: 'old' is incomplete\n\
          cpz: interrupted: 0 entries copied, 1 failure\n"
     );
-    assert!(scratch.path().join("old").exists());
+    assert!(scratch.at("old").exists());
 
     let outcome = interrupted(&["--backup=simple", "--copy-contents", "fifo", "saved"]);
     assert_eq!(outcome.status, Status::Signal(15));
-    assert_eq!(fs::read(scratch.path().join("saved")).unwrap(), b"2");
-    assert!(!scratch.path().join("saved~").exists());
+    assert_eq!(fs::read(scratch.at("saved")).unwrap(), b"2");
+    assert!(!scratch.at("saved~").exists());
 }
 
 /// The content is behind the time of its source then, so that `-u` copies it again.
 #[test]
 fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
-    let busy = Habits {
-        busy: Some(Errno::TXTBSY),
-        ..Habits::default()
-    };
-    let readonly = Habits {
-        unlink_readonly: Some(Errno::PERM),
-        ..Habits::default()
-    };
+    let busy = habits!(busy: Some(Errno::TXTBSY));
+    let readonly = habits!(unlink_readonly: Some(Errno::PERM));
     for (habits, stays) in [(busy, false), (readonly, true)] {
         let place = or_skip!(FuseMount::with(habits));
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).fifo("fifo").mode(0o444);
-        let dest = place.path().join("new").display().to_string();
-        let run = Run::new(CPZ)
-            .args(["-L", "--copy-contents", "fifo", &dest])
-            .current_dir(&scratch);
+        let scratch = Scratch::with("fifo<fifo> %444");
+        let dest = place.at("new").display().to_string();
+        let run = cpz(&scratch, ["-L", "--copy-contents", "fifo", &dest]);
         let (live, fifo) = start_in_the_middle(&run, scratch.path());
         live.signal(Signal::INT);
         write_until_closed(fifo);
         let outcome = live.finish();
         assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
         let said = complaint(&outcome);
-        let stored = place.stored().join("new");
+        let stored = place.stored_at("new");
         if !stays {
             let expected = "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n";
             assert_eq!(said, expected);
@@ -179,7 +157,7 @@ fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
              cpz: interrupted: 0 entries copied, 1 failure\n"
         );
         assert_eq!(said, expected);
-        let source = fs::metadata(scratch.path().join("fifo")).unwrap();
+        let source = fs::metadata(scratch.at("fifo")).unwrap();
         let left = fs::metadata(stored).unwrap();
         assert!(left.modified().unwrap() < source.modified().unwrap());
     }
@@ -187,8 +165,7 @@ fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
 
 #[test]
 fn a_link_called_cp_says_nothing() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).fifo("fifo").file("old", "");
+    let scratch = Scratch::with("fifo<fifo> old=");
     let link = CP.link("cp");
     for dest in ["new", "old"] {
         let run = Run::new(link.path())
@@ -200,14 +177,14 @@ fn a_link_called_cp_says_nothing() {
         let outcome = live.finish();
         assert_eq!(outcome.status, Status::Signal(2));
         assert_eq!(outcome.stderr_text(), "");
-        assert_eq!(scratch.path().join(dest).exists(), dest == "old");
+        assert_eq!(scratch.at(dest).exists(), dest == "old");
     }
 }
 
 #[test]
 fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).fifo("fifo");
+    Tree::at(&scratch).fifo("fifo");
     let script = format!("trap '' HUP; exec {CPZ} --copy-contents fifo d");
     let run = Run::new("sh").args(["-c", &script]).current_dir(&scratch);
     let (live, mut fifo) = start_in_the_middle(&run, scratch.path());
@@ -215,25 +192,19 @@ fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
     fifo.write_all(&vec![1; BEFORE]).unwrap();
     drop(fifo);
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-    let bytes = scratch.path().join("d").metadata().unwrap().len();
+    outcome.assert_status(0);
+    let bytes = scratch.at("d").metadata().unwrap().len();
     assert_eq!(bytes, 2 * BEFORE as u64);
 }
 
 #[test]
 fn a_signal_ends_a_run_that_hangs_in_a_call() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .fifo("fifo")
-        .dir("d")
-        .file("a", "1");
+    let scratch = Scratch::with("fifo<fifo> d/ a=1");
     // Nothing ever opens the other end of the FIFO.
-    let run = Run::new(CPZ)
-        .args(["-v", "--copy-contents", "a", "fifo", "d"])
-        .current_dir(&scratch);
+    let run = cpz(&scratch, "-v --copy-contents a fifo d");
     for signals in [&[Signal::TERM][..], &[Signal::INT, Signal::TERM]] {
         let live = run.start();
-        while !scratch.path().join("d/a").exists() {
+        while !scratch.at("d/a").exists() {
             std::thread::yield_now();
         }
         for &signal in signals {
@@ -246,28 +217,21 @@ fn a_signal_ends_a_run_that_hangs_in_a_call() {
             possible.into_iter().any(|status| status == outcome.status),
             "{outcome}"
         );
-        fs::remove_file(scratch.path().join("d/a")).unwrap();
+        fs::remove_file(scratch.at("d/a")).unwrap();
     }
 }
 
 #[test]
 fn a_signal_at_a_prompt_is_the_last_answer() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a", "1")
-        .file("b", "2")
-        .file("d/a", "")
-        .file("d/b", "");
-    let run = Run::new(CPZ)
-        .args(["-i", "a", "b", "d"])
-        .current_dir(&scratch);
+    let scratch = Scratch::with("a=1 b=2 d/a= d/b=");
+    let run = cpz(&scratch, "-i a b d");
     let mut live = run.start();
     live.wait_for(Stream::Stderr, "overwrite 'd/a'? ");
     live.signal(Signal::INT);
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
     assert!(!outcome.stderr_text().contains("d/b"), "{outcome}");
-    assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"");
+    assert_eq!(fs::read(scratch.at("d/a")).unwrap(), b"");
 }
 
 /// Without a limit, the copy would be complete long before.
@@ -275,15 +239,12 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
 fn a_copy_that_waits_because_of_its_rate_ends_by_a_signal() {
     for rate in ["--max-rate=1/s", "--max-rate=1K"] {
         let scratch = Scratch::in_memory();
-        let tree = Tree::at(scratch.path());
+        let tree = Tree::at(&scratch);
         for number in 0..500 {
             tree.file(format!("s/{number}"), vec![1; 100 << 10]);
         }
-        let copied = || fs::read_dir(scratch.path().join("d")).map_or(0, Iterator::count);
-        let mut live = Run::new(CPZ)
-            .args([rate, "s", "d"])
-            .current_dir(&scratch)
-            .start();
+        let copied = || fs::read_dir(scratch.at("d")).map_or(0, Iterator::count);
+        let mut live = cpz(&scratch, [rate, "s", "d"]).start();
         live.wait_for_effect(|| copied() > 0);
         live.signal(Signal::INT);
         let outcome = live.finish();
@@ -295,8 +256,8 @@ fn a_copy_that_waits_because_of_its_rate_ends_by_a_signal() {
 #[test]
 fn a_run_that_is_ended_in_the_middle_says_so() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("a", vec![1; 1 << 20]).file("b", "").dir("d");
+    let tree = Tree::at(&scratch);
+    tree.file("a", vec![1; 1 << 20]).plant("b= d/");
     // SIGALRM comes when a system call has hung for two seconds. Its handler is bit 13 of the mask.
     let script = r#""$0" --max-rate=1K a b d & while [ ! -e d/a ]; do :; done; kill -TERM $!
         until grep -qE 'SigCgt:.*[2367abef]...$|State:.Z' /proc/$!/status; do :; done

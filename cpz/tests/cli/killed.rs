@@ -3,15 +3,13 @@
 use std::{fs, path::Path, time::Duration};
 
 use testkit::{
-    or_skip,
-    probe::is_root,
+    needs, or_skip,
     run::{Call, Run, Status},
-    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, remove_for_sure},
 };
 
-use crate::support::{CPZ, succeeds};
+use crate::support::{CPZ, cpz, succeeds};
 
 /// Larger than a file that is copied by a task of its own.
 const LARGE_BYTES: usize = 5 << 20;
@@ -19,14 +17,9 @@ const LARGE_BYTES: usize = 5 << 20;
 /// Builds a source with every kind of entry, and files that are sparse, large, empty and linked.
 fn build(dir: &Path) {
     let tree = Tree::at(dir);
-    tree.file("s/file", "1")
-        .mode(0o640)
-        .file("s/empty", "")
-        .fifo("s/fifo")
-        .symlink("s/link", "file")
-        .dir("s/none")
+    tree.plant("s/file=1 %640 s/empty= s/fifo<fifo> s/link->file s/none/")
         .file("s/d/e/f/file", vec![2; 100_000])
-        .hardlink("s/file", "s/d/e/name")
+        .plant("s/d/e/name==s/file")
         .sparse("s/d/sparse", LARGE_BYTES as u64, &[(3 << 20, b"3")])
         .file("s/d/large", vec![4; LARGE_BYTES]);
     for name in ["s/file", "s/d/large", "s/d/e/f", "s/d", "s/none"] {
@@ -40,7 +33,7 @@ fn build_large(dir: &Path) {
     for name in ["s/a", "s/d/b", "s/d/e/c", "s/d/e/d"] {
         tree.file(name, vec![1; LARGE_BYTES]);
     }
-    tree.select("s/d/e").mode(0o555).select("s/d").mode(0o550);
+    tree.plant("s/d/e %555 s/d %550");
 }
 
 /// Kills cpz at `rounds` calls, which are spread over the whole run, and runs it again each time, with the
@@ -58,10 +51,10 @@ fn is_completed_by_a_second_run(
     build(scratch.path());
     let threads_arg = format!("--threads={threads}");
     let args = [option, "-T", &threads_arg, "s"];
-    let run = Run::new(CPZ).args(args).current_dir(&scratch);
+    let run = cpz(&scratch, args);
     let calls = or_skip!(run.clone().arg("undisturbed").calls());
 
-    let snapshot = |name| Snapshot::of(scratch.path().join(name), attributes);
+    let snapshot = |name| Snapshot::of(scratch.at(name), attributes);
     let (source, undisturbed) = (snapshot("s"), snapshot("undisturbed"));
     let mut killed = 0;
     for round in 0..rounds {
@@ -74,7 +67,7 @@ fn is_completed_by_a_second_run(
         killed += usize::from(outcome.status == Status::Signal(9));
         succeeds(
             &scratch,
-            &[option, option_then, "-T", &threads_arg, "s", "d"],
+            [option, option_then, "-T", &threads_arg, "s", "d"],
         );
         let difference = undisturbed.diff(&snapshot("d"));
         assert!(
@@ -82,7 +75,7 @@ fn is_completed_by_a_second_run(
             "killed at {}\n{difference}",
             call.shown
         );
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
     }
     // With several threads, the numbers of calls depend on timing, so some rounds end before the call is reached.
     let least = if threads == 1 { rounds / 2 } else { 1 };
@@ -108,9 +101,7 @@ fn a_copy_that_was_killed_is_completed_by_the_same_command() {
 #[test]
 #[ignore = "slow"]
 fn large_files_that_were_killed_are_not_taken_for_complete() {
-    if !is_root() {
-        skip!("only root can go on in directories that were left without permissions");
-    }
+    needs!(root);
     // As with cp, the second run leaves the modes of directories that exist.
     let kept = Attributes::CONTENT - Attributes::MODE;
     is_completed_by_a_second_run(build_large, ["-r", "-u"], 1, 40, kept);
@@ -130,19 +121,19 @@ fn an_archive_that_was_killed_is_resumed() {
 fn only_one_large_file_that_existed_is_incomplete() {
     const NAMES: [&str; 6] = ["a", "d/b", "d/e/c", "d/e/d", "f", "g"];
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let new = vec![1; LARGE_BYTES];
     for name in NAMES {
         tree.file(format!("s/{name}"), &new);
     }
-    let run = Run::new(CPZ).args(["-T", "--threads=4", "s", "d"]);
+    let run = Run::new(CPZ).words("-T --threads=4 s d");
     let run = run.current_dir(&scratch);
     or_skip!(run.calls());
     let rounds = 12;
     let mut incomplete = 0;
     for round in 0..rounds {
         for name in NAMES {
-            tree.file(format!("d/{name}"), "old");
+            tree.plant(format!("d/{name}=old"));
         }
         let call = Call {
             name: "copy_file_range".to_owned(),
@@ -151,7 +142,7 @@ fn only_one_large_file_that_existed_is_incomplete() {
             shown: String::new(),
         };
         run.with_fault(&call, "signal=KILL").output();
-        let found = NAMES.map(|name| fs::read(scratch.path().join("d").join(name)).unwrap());
+        let found = NAMES.map(|name| fs::read(scratch.at("d").join(name)).unwrap());
         let is_incomplete = |content: &&Vec<u8>| ***content != *b"old" && **content != new;
         let number = found.iter().filter(is_incomplete).count();
         assert!(number <= 1, "{number} files are incomplete");

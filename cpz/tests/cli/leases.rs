@@ -1,20 +1,21 @@
 //! Files on which another process holds a lease, as Samba and NFS servers do. cp waits until the holder gives up the
 //! lease.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read};
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::{
+    fs,
+    io::{BufRead, BufReader, Read},
+    os::unix::fs::MetadataExt,
+    path::Path,
+    process::{Child, ChildStdout, Command, Stdio},
+};
 
 use testkit::{
     or_skip,
     probe::{Skip, has_program},
-    run::Run,
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, succeeds};
+use crate::support::{cpz, succeeds};
 
 /// Takes a write lease on `$ARGV[0]`. When another process opens the file, waits a while and gives up the lease.
 const HOLD: &str = r#"
@@ -88,7 +89,7 @@ fn content(path: impl AsRef<Path>) -> String {
 #[ignore = "slow"]
 fn a_leased_source_is_waited_for() {
     let dir = Scratch::new();
-    Tree::at(dir.path()).file("s/f", "content").file("s/g", "");
+    Tree::at(dir.path()).plant("s/f=content s/g=");
     for flags in [&["-r"][..], &["-a"], &["-u"]] {
         let holder = or_skip!(Holder::of(&dir.path().join("s/f")));
         let args: Vec<_> = flags.iter().copied().chain(["-T", "s", "d"]).collect();
@@ -104,15 +105,12 @@ fn a_leased_source_is_waited_for() {
 fn a_leased_dest_is_waited_for_and_stays_the_same_file() {
     for flag in ["-r", "-f", "-a", "-af"] {
         let dir = Scratch::new();
-        Tree::at(dir.path())
-            .file("s/f", "new")
-            .file("d/f", "old content")
-            .hardlink("d/f", "other-name");
+        Tree::at(dir.path()).plant("s/f=new d/f='old content' other-name==d/f");
         let dest = dir.path().join("d/f");
         let inode = || fs::metadata(&dest).unwrap().ino();
         let before = inode();
         let holder = or_skip!(Holder::of(&dest));
-        succeeds(&dir, &[flag, "--no-preserve=links", "-T", "s", "d"]);
+        succeeds(&dir, [flag, "--no-preserve=links", "-T", "s", "d"]);
         holder.assert_broken();
         assert_eq!((inode(), &*content(&dest)), (before, "new"), "{flag}");
         assert_eq!(content(dir.path().join("other-name")), "new", "{flag}");
@@ -130,11 +128,7 @@ fn a_large_leased_source_is_waited_for() {
     let holders = ["s/f", "d/f"].map(|file| Holder::of(&dir.path().join(file)));
     let [source, dest] = holders;
     let (source, dest) = (or_skip!(source), or_skip!(dest));
-    Run::new(CPZ)
-        .args(["-T", "s", "d"])
-        .current_dir(&dir)
-        .output()
-        .assert_success();
+    cpz(&dir, "-T s d").output().assert_success();
     source.assert_broken();
     dest.assert_broken();
     assert_eq!(content(dir.path().join("d/f")), large);

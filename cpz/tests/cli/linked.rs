@@ -3,11 +3,10 @@
 use std::{fs, os::unix::fs::MetadataExt, thread, time::Duration};
 
 use testkit::{
-    or_skip,
-    probe::{FuseMount, Habits, Numbering, has_program},
-    run::{Outcome, Run, Status, plant},
-    skip,
-    tree::{Scratch, Tree},
+    habits, needs,
+    probe::Numbering,
+    run::{Outcome, Run, Status},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CP, CPZ, complaint};
@@ -100,99 +99,16 @@ fn stay_linked_in_many_threads() {
     }
 }
 
-#[test]
-fn are_not_made_of_different_files_with_one_inode_number() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        numbering: Numbering::Equal,
-        ..Habits::default()
-    }));
-    let tree = Tree::at(mount.path());
-    // The last two differ only in the time at which their status changed.
-    let contents = [("a", "1"), ("b", "22"), ("c", "333"), ("d", "444")];
-    for (name, content) in contents {
-        tree.file(name, content).mtime(Duration::from_secs(7));
-    }
-    let scratch = Scratch::new();
-    for options in [&["-aT"][..], &["-aT"], &["-auT"], &["-aT", "--resume"]] {
-        let run = Run::new(CPZ).args(options).arg(mount.path()).arg("new");
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-        for (name, content) in contents {
-            let copied = fs::read_to_string(scratch.path().join("new").join(name)).unwrap();
-            assert_eq!(copied, content, "{options:?}");
-        }
-        let messages = complaint(&outcome);
-        assert_eq!(messages.lines().count(), 3, "{messages}");
-        for line in messages.lines() {
-            let words =
-                "has the inode number of another source file but differs from it: not linked";
-            assert!(
-                line.starts_with("cpz: warning: '") && line.ends_with(words),
-                "{line}"
-            );
-        }
-    }
-}
-
-#[test]
-fn are_made_at_dests_that_have_one_inode_number() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        numbering: Numbering::Equal,
-        ..Habits::default()
-    }));
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/a", "new")
-        .hardlink("s/a", "s/b")
-        .file("s/c", "other");
-    Tree::at(mount.path()).file("a", "old").file("b", "older");
-    for _ in 0..2 {
-        let run = Run::new(CPZ).args(["-aT", "s"]).arg(mount.path());
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-        for (name, content) in [("a", "new"), ("b", "new"), ("c", "other")] {
-            let copied = fs::read_to_string(mount.stored().join(name)).unwrap();
-            assert_eq!(copied, content, "{name}");
-        }
-        let inode = |name| fs::metadata(mount.stored().join(name)).unwrap().ino();
-        assert_eq!(inode("a"), inode("b"));
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
-    for errno in [
-        "EMLINK", "ENOENT", "ESTALE", "ENOTDIR", "ELOOP", "EACCES", "EPERM", "EIO", "ENOMEM",
-        "EXDEV",
-    ] {
-        let script =
-            format!(r#"exec strace -f -qq -o /dev/null -e inject=link,linkat:error={errno} "$@""#);
-        // Over an existing file, too.
-        for args in [["s/one", "s/two", "into"], ["t/four", "s/two", "into"]] {
-            let parity = CP.parity().args(["-a"]).args(args);
-            let outcome = parity.in_script(&script).check(|tree| {
-                plant(LINKED)(tree);
-                tree.file("into/four", "old");
-            });
-            assert!(outcome.is_none_or(|outcome| outcome.status == Status::Exit(1)));
-        }
-    }
-}
-
 /// Copies two names of one source with an error of the look at the first copy. Returns the outcome, and
 /// the number of links of the second copy.
 fn with_an_unseen_first_copy(build: impl Fn(&Tree)) -> (Outcome, u64) {
     let run = |strace: &[&str]| {
         let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
+        let tree = Tree::at(&scratch);
         build(&tree);
         tree.dir("into");
         let outcome = Run::new("strace")
-            .args(["-qq", "-o", "log"])
+            .words("-qq -o log")
             .args(strace)
             .args([CPZ, "-a", "one", "two", "into"])
             .current_dir(&scratch)
@@ -200,7 +116,7 @@ fn with_an_unseen_first_copy(build: impl Fn(&Tree)) -> (Outcome, u64) {
         (outcome, scratch)
     };
     let (_, scratch) = run(&["-e", "trace=newfstatat"]);
-    let log = fs::read_to_string(scratch.path().join("log")).expect("strace logs");
+    let log = fs::read_to_string(scratch.at("log")).expect("strace logs");
     let is_first_copy = |line: &str| line.contains(r#", "one", "#) && !line.contains("AT_FDCWD");
     // A call that strace does not know is always in the log.
     let looks = log.lines().filter(|line| line.starts_with("newfstatat"));
@@ -210,29 +126,25 @@ fn with_an_unseen_first_copy(build: impl Fn(&Tree)) -> (Outcome, u64) {
     let number = 1 + position.expect("cpz looks at the first copy");
     let inject = format!("inject=newfstatat:error=EIO:when={number}");
     let (outcome, scratch) = run(&["-e", &inject]);
-    let second = fs::symlink_metadata(scratch.path().join("into/two"));
+    let second = fs::symlink_metadata(scratch.at("into/two"));
     (outcome, second.expect("a second copy").nlink())
 }
 
 #[test]
 fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
-    let (outcome, links) = with_an_unseen_first_copy(|tree| {
-        tree.file("one", "content").hardlink("one", "two");
-    });
+    needs!("strace");
+    let (outcome, links) = with_an_unseen_first_copy(plant("one=content two==one"));
     assert_eq!((outcome.status, links), (Status::Exit(0), 2), "{outcome}");
     let makers: [fn(&Tree); 2] = [
-        |tree| _ = tree.symlink("one", "nowhere"),
+        |tree| _ = tree.plant("one->nowhere"),
         |tree| _ = tree.fifo("one"),
     ];
     for make in makers {
         let (outcome, _) = with_an_unseen_first_copy(|tree| {
             make(tree);
-            tree.hardlink("one", "two");
+            tree.plant("two==one");
         });
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        outcome.assert_status(1);
         assert_eq!(
             complaint(&outcome),
             "cpz: cannot stat 'into/one': Input/output error\n"
@@ -243,17 +155,10 @@ fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
 #[test]
 #[ignore = "slow"]
 fn a_dest_stays_if_another_process_replaces_the_first_copy() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let scratch = Scratch::new();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path())
-        .file("s/first", "1")
-        .hardlink("s/first", "s/sub/second")
-        .file("d/first", "old")
-        .file("d/sub/second", "old")
-        .file("new", "new");
+    let at = |name: &str| scratch.at(name);
+    scratch.plant("s/first=1 s/sub/second==s/first d/first=old d/sub/second=old new=new");
     thread::scope(|scope| {
         scope.spawn(|| {
             while fs::read(at("d/first")).unwrap() != b"1" {
@@ -273,9 +178,37 @@ fn a_dest_stays_if_another_process_replaces_the_first_copy() {
             inject,
         ];
         let run = Run::new("strace").args(strace).args([CPZ, "-aT", "s", "d"]);
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        run.current_dir(&scratch).fails();
     });
     assert_eq!(fs::read(at("d/first")).unwrap(), b"new");
     assert_eq!(fs::read(at("d/sub/second")).unwrap(), b"old");
+}
+
+#[test]
+#[ignore = "slow"]
+fn are_reported_and_missing_if_the_kernel_refuses_the_link() {
+    CP.table().build(plant(LINKED)).rows(
+        "# Over an existing file, too.
+        into/four=old
+        fault:link,linkat:error=(EMLINK|ENOENT|ESTALE|ENOTDIR|ELOOP|EACCES|EPERM|EIO|ENOMEM|EXDEV) cpz -a (s/one|t/four) s/two into",
+    );
+}
+
+#[test]
+fn are_told_by_more_than_inode_numbers() {
+    CP.table().served("m", habits!(numbering: Numbering::Equal)).rows(
+        r#"
+        # Different files with one number are not linked. The last two differ only in the time at which their status changed.
+        m/a=1 @7 m/b=22 @7 m/c=333 @7 m/d=444 @7
+        sh:'"$@" 2>/dev/null; "$@"' cpz (-aT|-auT|-aT --resume) m new
+        ! warning: 'm/...' has the inode number of another source file but differs from it: not linked
+        ! warning: 'm/...' has the inode number of another source file but differs from it: not linked
+        ! warning: 'm/...' has the inode number of another source file but differs from it: not linked
+        ? 0
+        = new/a=1 new/b=22 new/c=333 new/d=444
+        # Links are made at dests that have one number.
+        s/a=new s/b==s/a s/c=other m/a=old m/b=older
+        sh:'"$@" && "$@"' cpz -aT s m
+        = m/a=new -m/b m/b==m/a m/c=other"#,
+    );
 }

@@ -1,10 +1,9 @@
 //! Links instead of copies: -l and -s.
 
 use testkit::{
-    or_skip,
-    probe::{Fs, LoopMount, is_root},
-    run::plant,
-    skip,
+    needs, or_skip,
+    probe::{Fs, LoopMount},
+    tree::plant,
 };
 
 use crate::support::CP;
@@ -43,7 +42,7 @@ fn hard_links() {
         cp -l p new",
     );
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    let dest = other.path().join("new");
+    let dest = other.at("new");
     let table = CP.table().build(plant(SOURCES));
     table.rows(&format!("cp -lv f {}", dest.display()));
 }
@@ -99,9 +98,7 @@ fn links_replace_other_entries() {
         s/f=new s/alone=new d/f=old d/other==d/f d/alone=old d/to-f->f
         cpz -v (-dl|-al|-dlf|-l --preserve=links|-dl --attributes-only|-dlb|-dln|-alu|-l) (s/f d/f|s/f d/to-f|s/. d)",
     );
-    if !is_root() {
-        skip!("only root can give files away");
-    }
+    needs!(root);
     CP.rows(
         r"
         # Symbolic links get the times of their sources if asked to.

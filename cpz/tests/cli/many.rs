@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use testkit::{
-    or_skip,
-    probe::{self, gnu},
+    needs, or_skip,
+    probe::gnu,
     run::{Outcome, Run, Status},
     skip,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
 };
 
-use crate::support::{CP, CPZ, succeeds};
+use crate::support::{CP, CPZ, cpz, succeeds};
 
 /// Compares commands that run with this number of threads.
 #[track_caller]
@@ -74,54 +74,41 @@ fn the_environment_sets_the_number_of_threads() {
 fn copies_a_chain_past_path_max() {
     // GNU's cp cannot copy such a tree.
     let scratch = Scratch::in_memory();
-    chain(scratch.path().join("a"), 4_000);
-    succeeds(&scratch, &["a", "new"]);
-    assert_same_tree(
-        scratch.path().join("a"),
-        scratch.path().join("new"),
-        Attributes::CONTENT,
-    );
+    chain(scratch.at("a"), 4_000);
+    succeeds(&scratch, "a new");
+    assert_same_tree(scratch.at("a"), scratch.at("new"), Attributes::CONTENT);
 }
 
 #[test]
 fn copies_a_deep_comb_with_few_descriptors() {
     let scratch = Scratch::in_memory();
-    comb(scratch.path().join("a"), 100, 3);
-    testkit::run::Run::new(CPZ)
-        .args(["a", "new"])
-        .current_dir(&scratch)
+    comb(scratch.at("a"), 100, 3);
+    cpz(&scratch, "a new")
         .nofile_limit(40)
         .output()
         .assert_success();
-    assert_same_tree(
-        scratch.path().join("a"),
-        scratch.path().join("new"),
-        Attributes::CONTENT,
-    );
+    assert_same_tree(scratch.at("a"), scratch.at("new"), Attributes::CONTENT);
 }
 
 #[test]
 #[ignore = "slow"]
 fn all_attributes_and_links_with_six_free_descriptors() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.dir("into");
     chain(tree.path().join("s/chain"), 50);
     for i in 0..5 {
         tree.file(format!("s/a/b/c/{i}"), noise(i << 20))
             .mode(0o640)
-            .hardlink(format!("s/a/b/c/{i}"), format!("s/z/{i}"))
-            .hardlink(format!("s/a/b/c/{i}"), format!("s/z/y/x/w/{i}"))
-            .symlink(format!("s/z/y/link{i}"), "nowhere")
-            .fifo(format!("s/z/fifo{i}"));
+            .plant(format!("s/z/{i}==s/a/b/c/{i} s/z/y/x/w/{i}==s/a/b/c/{i} s/z/y/link{i}->nowhere s/z/fifo{i}<fifo>"));
     }
     let wanted = Attributes::CONTENT | Attributes::MODE | Attributes::LINKS | Attributes::MTIME;
     for flags in ["-a", "-au", "-a --remove-destination", "-a --threads=8"] {
-        let run = Run::new(CPZ).args(flags.split(' ')).args(["s", "into"]);
+        let run = Run::new(CPZ).args(flags.split(' ')).words("s into");
         let outcome = run.nofile_limit(3 + 6).current_dir(&scratch).output();
         outcome.assert_success();
-        let copy = scratch.path().join("into/s");
-        assert_same_tree(scratch.path().join("s"), copy, wanted);
+        let copy = scratch.at("into/s");
+        assert_same_tree(scratch.at("s"), copy, wanted);
     }
 }
 
@@ -148,7 +135,7 @@ fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
 fn a_long_list_of_names_takes_little_memory() {
     const NAMES: u32 = 100_000;
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let mut list = String::new();
     tree.dir("d");
     for i in 0..NAMES {
@@ -163,7 +150,7 @@ fn a_long_list_of_names_takes_little_memory() {
     let kib = start + NAMES * 200 / 1024;
     let args = ["--threads=1", "--files0-from=list", "d"];
     within_kib(kib, scratch.path(), &args).assert_success();
-    let copied = std::fs::read_dir(scratch.path().join("d")).unwrap();
+    let copied = std::fs::read_dir(scratch.at("d")).unwrap();
     assert_eq!(copied.count(), NAMES as usize);
 }
 
@@ -171,10 +158,9 @@ fn a_long_list_of_names_takes_little_memory() {
 #[ignore = "slow"]
 fn running_out_of_memory_ends_with_a_message() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for i in 0..2_000 {
-        tree.file(format!("s/a/{i}"), "")
-            .hardlink(format!("s/a/{i}"), format!("s/b/{i}"));
+        tree.plant(format!("s/a/{i}= s/b/{i}==s/a/{i}"));
     }
     let within = |kib, args: &[&str]| within_kib(kib, scratch.path(), args);
     let start = kib_to_run(scratch.path(), &["--version"]);
@@ -196,18 +182,16 @@ fn running_out_of_memory_ends_with_a_message() {
 #[ignore = "slow"]
 fn links_thousands_of_names_in_4_mib_more_than_one_name() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
-    tree.file("f", "").dir("s");
+    let tree = Tree::at(&scratch);
+    tree.plant("f= s/");
     for i in 0..3_000 {
-        tree.dir(format!("s/a/d{i}"))
-            .file(format!("s/a/{i}"), "")
-            .hardlink(format!("s/a/{i}"), format!("s/b/{i}"));
+        tree.plant(format!("s/a/d{i}/ s/a/{i}= s/b/{i}==s/a/{i}"));
     }
     let kib = kib_to_run(scratch.path(), &["-alf", "f", "link"]);
     let outcome = within_kib(kib + 4_000, scratch.path(), &["-al", "s", "new"]);
     assert_eq!(outcome.stderr_text(), "");
     outcome.assert_success();
-    let [source, copy] = ["s", "new"].map(|name| scratch.path().join(name));
+    let [source, copy] = ["s", "new"].map(|name| scratch.at(name));
     assert_same_tree(source, copy, Attributes::CONTENT);
 }
 
@@ -215,12 +199,11 @@ fn links_thousands_of_names_in_4_mib_more_than_one_name() {
 /// as one.
 fn copied_in_order(program: &Path, args: &[&str]) -> String {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
-    tree.dir("into").file("into/d7", "in the way");
+    let tree = Tree::at(&scratch);
+    tree.plant("into/ into/d7='in the way'");
     let mut operands = Vec::new();
     for number in 0..200 {
-        tree.file(format!("d{number}/f"), "")
-            .file(format!("f{number}"), "x");
+        tree.plant(format!("d{number}/f= f{number}=x"));
         operands.extend(["d", "missing", "f"].map(|name| format!("{name}{number}")));
     }
     let run = Run::new("sh")
@@ -250,9 +233,9 @@ fn prints_the_lines_of_operands_in_their_order() {
 fn a_warning_waits_for_the_failures_of_the_operands_before_it() {
     let cp = or_skip!(gnu("cp"));
     let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("f", "").dir("d");
+    scratch.plant("f= d/");
     let stderr = |program: &Path| {
-        let run = Run::new(program).args(["-r", "f", "d", "d", "f", "."]);
+        let run = Run::new(program).words("-r f d d f .");
         let outcome = run.current_dir(&scratch).output();
         outcome.stderr_text().replace("cpz: ", "cp: ")
     };
@@ -263,23 +246,17 @@ fn a_warning_waits_for_the_failures_of_the_operands_before_it() {
 #[test]
 #[ignore = "slow"]
 fn threads_have_private_descriptor_tables() {
-    if !probe::has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let scratch = Scratch::new();
-    three_hundred_dirs(&Tree::at(scratch.path()));
+    three_hundred_dirs(&Tree::at(&scratch));
     let outcome = Run::new("strace")
-        .args(["-f", "-o", "log", "-e", "trace=close_range,pidfd_getfd"])
+        .words("-f -o log -e trace=close_range,pidfd_getfd")
         .args([CPZ, "--threads=8", "d", "into"])
         .current_dir(&scratch)
         .output();
     outcome.assert_success();
-    assert_same_tree(
-        scratch.path().join("d"),
-        scratch.path().join("into"),
-        Attributes::NAMES,
-    );
-    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    assert_same_tree(scratch.at("d"), scratch.at("into"), Attributes::NAMES);
+    let log = std::fs::read_to_string(scratch.at("log")).unwrap();
     let calls = |name: &str| log.lines().filter(|line| line.contains(name)).count();
     let tables = calls("CLOSE_RANGE_UNSHARE");
     if tables == 0 && !has_private_tables() {

@@ -1,27 +1,26 @@
 //! `--delete`: a dest becomes a mirror of its source, and nothing else is deleted.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::{fs, path::Path, process::Command, time::Duration};
 
-use testkit::or_skip;
-use testkit::probe::{Errno, FuseMount, Habits, NOBODY, Names, Numbering, is_root};
-use testkit::run::{Outcome, Run, Status, as_done};
-use testkit::skip;
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, chain};
+use testkit::{
+    habits, or_skip,
+    probe::{Errno, Names, Numbering},
+    run::{Outcome, Run, Status, as_done},
+    served, skip,
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Scratch, Tree, chain, plant},
+};
 
-use crate::support::{CP, CPZ, complaint, succeeds};
+use crate::support::{CP, CPZ, complaint, cpz, succeeds};
 
 fn copy(dir: impl AsRef<Path>, args: &[&str]) -> Outcome {
-    Run::new(CPZ).args(args).current_dir(dir).output()
+    cpz(dir, args).output()
 }
 
 /// Returns a scratch directory with a tree that `build` makes.
 fn built(build: impl Fn(&Tree)) -> Scratch {
     let scratch = Scratch::new();
-    build(&Tree::at(scratch.path()));
+    build(&Tree::at(&scratch));
     scratch
 }
 
@@ -69,21 +68,21 @@ fn grow(tree: &Tree, dir: &str, depth: u64, has_links: bool, numbers: &mut Numbe
 fn makes_random_trees_equal_to_their_sources() {
     for seed in 0..150 {
         let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
+        let tree = Tree::at(&scratch);
         let mut numbers = Numbers(seed);
         // A dry run does not know that a file will have fewer names.
         let has_links = seed % 2 == 0;
         grow(&tree, "s", 3, has_links, &mut numbers);
         grow(&tree, "d", 3, has_links, &mut numbers);
-        let source = snapshot(scratch.path().join("s"));
+        let source = snapshot(scratch.at("s"));
         let way: &[&str] = match seed % 3 {
             0 => &["-aT", "--delete", "s", "d"],
             1 => &["-aT", "--delete", "--resume", "s", "d"],
             _ => &["-aT", "--delete", "--remove-destination", "s", "d"],
         };
-        let before = snapshot(scratch.path().join("d"));
+        let before = snapshot(scratch.at("d"));
         let dry = copy(&scratch, &[&["--dry-run"], way].concat());
-        assert_eq!(before, snapshot(scratch.path().join("d")), "seed {seed}");
+        assert_eq!(before, snapshot(scratch.at("d")), "seed {seed}");
         let real = copy(&scratch, &[&["-v", "--threads=1"], way].concat());
         assert_eq!(real.status, Status::Exit(0), "seed {seed}: {real}");
         let lines = |stdout: &[u8]| {
@@ -96,8 +95,8 @@ fn makes_random_trees_equal_to_their_sources() {
             let planned = lines(&as_done(&dry.stdout));
             assert_eq!(planned, lines(&real.stdout), "seed {seed}");
         }
-        assert_eq!(source, snapshot(scratch.path().join("d")), "seed {seed}");
-        assert_eq!(source, snapshot(scratch.path().join("s")), "seed {seed}");
+        assert_eq!(source, snapshot(scratch.at("d")), "seed {seed}");
+        assert_eq!(source, snapshot(scratch.at("s")), "seed {seed}");
     }
 }
 
@@ -120,12 +119,12 @@ fn random_mirrors_with_a_pattern_are_those_of_rsync() {
                 );
             }
         });
-        let at = |name: &str| scratch.path().join(name);
-        succeeds(&scratch, &["-aT", "d", "theirs"]);
+        let at = |name: &str| scratch.at(name);
+        succeeds(&scratch, "-aT d theirs");
         for exclude in [&[][..], &["--exclude=b"], &["--exclude=c/"]] {
             for delete in ["--delete", "--delete-excluded"] {
                 let args = [&["-a", delete], exclude].concat();
-                let theirs = Run::new("rsync").args(&args).args(["s/", "theirs/"]);
+                let theirs = Run::new("rsync").args(&args).words("s/ theirs/");
                 let theirs = theirs.current_dir(&scratch).output();
                 let ours = copy(&scratch, &[&["-T"], &args[..], &["s", "d"]].concat());
                 let row = format!("seed {seed} {args:?}: {ours} {theirs}");
@@ -142,12 +141,7 @@ fn random_mirrors_with_a_pattern_are_those_of_rsync() {
 
 #[test]
 fn names_are_deleted_before_others_are_copied() {
-    let scratch = built(|tree| {
-        tree.file("s/a", "")
-            .file("s/sub/b", "")
-            .file("d/sub/old", "")
-            .file("d/x/y", "");
-    });
+    let scratch = built(plant("s/a= s/sub/b= d/sub/old= d/x/y="));
     let outcome = copy(&scratch, &["-aTv", "--threads=1", "--delete", "s", "d"]);
     assert_eq!(
         outcome.stdout_text(),
@@ -294,99 +288,12 @@ fn dests_that_are_no_mirrors_are_refused() {
     );
 }
 
-/// The path of such a source does not show that it is in the dest.
-#[test]
-fn a_source_that_is_mounted_from_inside_the_dest_is_not_deleted() {
-    if !is_root() {
-        skip!("mounting takes root");
-    }
-    for inner in ["d/cur", "d/old/cur"] {
-        let scratch = built(|tree| {
-            tree.file(Path::new(inner).join("precious"), "1")
-                .file("d/gone", "")
-                .dir("s");
-        });
-        let script = r#"mount --bind "$0" s && "$@"; s=$?; umount s; exit $s"#;
-        let args = ["-c", script, inner, CPZ, "-aT", "--delete", "s", "d"];
-        let outcome = Run::new("sh").args(args).current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{inner}: {outcome}");
-        let said = complaint(&outcome);
-        assert!(
-            said.starts_with("cpz: cannot delete in 'd': "),
-            "{inner}: {said}"
-        );
-        let kept = scratch.path().join(inner).join("precious");
-        assert!(kept.exists(), "{inner}");
-        assert!(scratch.path().join("d/precious").exists(), "{inner}");
-        assert!(!scratch.path().join("d/gone").exists(), "{inner}");
-    }
-}
-
-#[test]
-fn what_cannot_be_read_deletes_nothing() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let scratch = built(|tree| {
-        tree.file("s/closed/f", "")
-            .file("s/files/f", "")
-            .file("s/rules/.gitignore", "/build\n");
-        tree.file("s/rules/sub/f", "");
-        tree.file("d/old", "")
-            .file("d/closed/old", "")
-            .file("d/files/f/old", "")
-            .file("d/files/x", "");
-        tree.file("d/rules/build/x", "")
-            .file("d/rules/sub/build", "")
-            .file("d/rules/old", "");
-        tree.select("s/closed")
-            .mode(0)
-            .select("s/files/f")
-            .mode(0)
-            .select("s/rules/.gitignore")
-            .mode(0);
-        let owner = NOBODY.to_string();
-        let chown = |path: &str| {
-            Command::new("chown")
-                .args(["-R", &owner])
-                .arg(tree.path().join(path))
-                .status()
-        };
-        assert!(["s", "d"].iter().all(|path| chown(path).unwrap().success()));
-        tree.select("").mode(0o777);
-    });
-    let run = Run::new(CPZ).uid(NOBODY).current_dir(&scratch);
-    let outcome = run
-        .args(["-rT", "--delete", "--gitignore", "s", "d"])
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert!(
-        complaint(&outcome).contains("'s/files/f' for reading"),
-        "{outcome}"
-    );
-    let left = |path: &str| scratch.path().join("d").join(path).exists();
-    for path in [
-        "closed/old",
-        "rules/build/x",
-        "rules/sub/build",
-        "rules/old",
-    ] {
-        assert!(left(path), "{path}");
-    }
-    // These directories were read.
-    assert!(!left("old") && !left("files/x"));
-}
-
 /// Each listing of the source fails once, or is empty for a moment.
 #[test]
 fn names_stay_if_a_listing_of_their_source_fails() {
     for fault in ["error=EIO", "retval=0"] {
-        let scratch = built(|tree| {
-            tree.file("s/document", "")
-                .file("d/document", "")
-                .file("d/old", "");
-        });
-        let run = Run::new(CPZ).args(["-aT", "--threads=1", "--delete", "s", "d"]);
+        let scratch = built(plant("s/document= d/document= d/old="));
+        let run = Run::new(CPZ).words("-aT --threads=1 --delete s d");
         let run = run.current_dir(&scratch);
         let calls = or_skip!(run.calls());
         let listings = calls
@@ -396,11 +303,11 @@ fn names_stay_if_a_listing_of_their_source_fails() {
         // Two for each look at the names, and for the copy.
         assert_eq!(listings.len(), 6, "{calls:?}");
         for (index, call) in listings.into_iter().enumerate() {
-            fs::write(scratch.path().join("d/old"), "").unwrap();
+            fs::write(scratch.at("d/old"), "").unwrap();
             let outcome = run.with_fault(call, fault).output();
-            assert!(scratch.path().join("d/document").exists(), "{outcome}");
+            assert!(scratch.at("d/document").exists(), "{outcome}");
             let is_failure = fault == "error=EIO";
-            let is_left = scratch.path().join("d/old").exists();
+            let is_left = scratch.at("d/old").exists();
             assert_eq!(
                 is_left,
                 is_failure && index < 4,
@@ -415,212 +322,24 @@ fn names_stay_if_a_listing_of_their_source_fails() {
     }
 }
 
-/// Not even root can look at names in this directory. FUSE asks the server for them.
-#[test]
-fn names_stay_if_those_of_their_source_cannot_be_looked_at() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let scratch = built(|tree| {
-        tree.file("s/unsearchable/f", "")
-            .file("d/unsearchable/old", "")
-            .file("d/gone", "");
-        tree.select("s/unsearchable").mode(0o644);
-        tree.select("d")
-            .mode(0o777)
-            .select("d/unsearchable")
-            .mode(0o777);
-    });
-    let run = Run::new(CPZ).uid(NOBODY).current_dir(&scratch);
-    let outcome = run.args(["-rT", "--delete", "s", "d"]).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let left = |path: &str| scratch.path().join("d").join(path).exists();
-    assert!(left("unsearchable/old") && !left("gone"), "{outcome}");
-}
-
-#[test]
-fn enters_no_other_filesystem() {
-    for (options, status) in [("-aT", 1), ("-aTx", 0)] {
-        let scratch = built(|tree| {
-            tree.dir("s")
-                .dir("d/old/point")
-                .file("d/old/gone", "")
-                .dir("d/mounted")
-                .file("inner/precious", "");
-        });
-        let at = |path: &str| scratch.path().join(path);
-        let points = ["d/old/point", "d/mounted"];
-        for point in points {
-            let mount = Command::new("mount")
-                .arg("--bind")
-                .args([at("inner"), at(point)])
-                .status();
-            if !mount.is_ok_and(|status| status.success()) {
-                skip!("no bind mounts");
-            }
-        }
-        let outcome = copy(&scratch, &[options, "--delete", "s", "d"]);
-        let left = points.map(|point| at(point).join("precious").exists());
-        for point in points {
-            assert!(
-                Command::new("umount")
-                    .arg(at(point))
-                    .status()
-                    .unwrap()
-                    .success()
-            );
-        }
-        assert_eq!(left, [true, true], "{outcome}");
-        assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
-        assert!(!at("d/old/gone").exists());
-        let said = complaint(&outcome);
-        for point in points {
-            let line = format!("cpz: skipping '{point}', since it's on a different device\n");
-            assert_eq!(said.contains(&line), status == 1, "{said}");
-        }
-    }
-}
-
-/// As by `rsync -ax --delete`.
-#[test]
-fn with_one_file_system_nothing_is_deleted_on_another_one() {
-    if !is_root() {
-        skip!("mounting takes root");
-    }
-    for (option, is_left) in [("-ax", true), ("-a", false)] {
-        let scratch = built(|tree| {
-            tree.file("s/m/sub/f", "").file("d/gone", "").dir("d/m");
-        });
-        let script = r#"mount -t tmpfs none d/m && mkdir d/m/sub && touch d/m/old d/m/sub/old &&
-            "$@"; s=$?; ls d/m d/m/sub; umount d/m; exit $s"#;
-        let args = ["-c", script, "sh", CPZ, option, "-T", "--delete", "s", "d"];
-        let outcome = Run::new("sh").args(args).current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(0), "{option}: {outcome}");
-        let listed = match is_left {
-            true => "d/m:\nold\nsub\n\nd/m/sub:\nf\nold\n",
-            false => "d/m:\nsub\n\nd/m/sub:\nf\n",
-        };
-        assert_eq!(outcome.stdout_text(), listed, "{option}");
-        assert!(!scratch.path().join("d/gone").exists(), "{option}");
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_copy_that_is_listed_by_another_name_is_not_lost() {
-    const NUMBERINGS: [Numbering; 4] = [
-        Numbering::True,
-        Numbering::Lasting,
-        Numbering::Fresh,
-        Numbering::Equal,
-    ];
-    for (names, source, stored) in [
-        (Names::LowerCase, "Data", "data"),
-        (Names::Cut(9), "data-long-one", "data-long"),
-        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
-    ] {
-        let scratch = built(|tree| {
-            tree.file(format!("s/{source}"), "content")
-                .file("s/Sub/Inner", "");
-        });
-        for numbering in NUMBERINGS {
-            let place = or_skip!(FuseMount::with(Habits {
-                names,
-                numbering,
-                ..Habits::default()
-            }));
-            let dest = place.path().join("d");
-            fs::create_dir_all(dest.join("old/sub")).unwrap();
-            fs::write(dest.join("gone"), "").unwrap();
-            let dest = dest.display().to_string();
-            for _ in 0..2 {
-                succeeds(&scratch, &["-rT", "--delete", "s", &dest]);
-                let stored_at = place.stored().join("d");
-                let content = fs::read(stored_at.join(stored)).unwrap();
-                assert_eq!(content, b"content", "{names:?} {numbering:?}");
-                let count = fs::read_dir(&stored_at).unwrap().count();
-                assert_eq!(count, 2, "{names:?} {numbering:?}");
-            }
-        }
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn what_the_dest_stores_under_another_name_is_kept() {
-    for (names, source, stored) in [
-        (Names::LowerCase, "Data", "data"),
-        (Names::Trimmed, "data.", "data"),
-        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
-    ] {
-        let scratch = built(|tree| {
-            tree.file(format!("s/{source}"), "content")
-                .file(format!("s/sub/{source}/f"), "");
-        });
-        let place = or_skip!(FuseMount::with(Habits {
-            names,
-            ..Habits::default()
-        }));
-        let dest = place.path().join("d").display().to_string();
-        succeeds(&scratch, &["-aT", "s", &dest]);
-        fs::write(place.path().join("d/gone"), "").unwrap();
-        for said in [format!("removed '{dest}/gone'\n"), String::new()] {
-            let outcome = copy(&scratch, &["-aT", "--resume", "--delete", "-v", "s", &dest]);
-            assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-            assert_eq!(outcome.stdout_text(), said, "{names:?}");
-            let stored_at = place.stored().join("d");
-            assert_eq!(fs::read(stored_at.join(stored)).unwrap(), b"content");
-            assert!(stored_at.join("sub").join(stored).join("f").exists());
-        }
-    }
-}
-
-#[test]
-fn a_source_that_ignores_case_leaves_no_other_spellings() {
-    let place = or_skip!(FuseMount::with(Habits {
-        names: Names::LowerCase,
-        ..Habits::default()
-    }));
-    Tree::at(place.stored())
-        .file("s/foo", "")
-        .file("s/bar/x", "");
-    let scratch = built(|tree| {
-        tree.file("d/foo", "")
-            .file("d/Foo", "")
-            .file("d/BAR/x", "")
-            .file("d/zzz", "");
-    });
-    let source = place.path().join("s").display().to_string();
-    succeeds(&scratch, &["-rT", "--delete", &source, "d"]);
-    assert_same_tree(
-        place.stored().join("s"),
-        scratch.path().join("d"),
-        Attributes::NAMES,
-    );
-}
-
 /// The dest lists one of two names that it takes for one, or none of them.
 #[test]
 #[ignore = "slow"]
 fn a_directory_whose_name_is_taken_for_another_one_is_refused() {
     for [upper, lower] in [["Foo", "foo"], ["\u{212a}", "k"]] {
         let scratch = built(|tree| {
-            tree.file(format!("s/{upper}/a"), "")
-                .file(format!("s/{lower}/b"), "");
+            tree.plant(format!("s/{upper}/a= s/{lower}/b="));
         });
         for numbering in [Numbering::True, Numbering::Fresh, Numbering::Equal] {
             for is_listed in [true, false] {
-                let place = or_skip!(FuseMount::with(Habits {
-                    names: Names::LowerCase,
-                    numbering,
-                    ..Habits::default()
-                }));
-                let stored = place.stored().join("d").join(lower);
+                let place = served!(names: Names::LowerCase,
+                    numbering);
+                let stored = place.stored_at("d").join(lower);
                 match is_listed {
-                    true => Tree::at(&stored).file("old", ""),
+                    true => Tree::at(&stored).plant("old="),
                     false => Tree::at(place.stored()).dir("d"),
                 };
-                let dest = place.path().join("d").display().to_string();
+                let dest = place.at("d").display().to_string();
                 let outcome = copy(&scratch, &["-rT", "--delete", "s", &dest]);
                 let row = format!("{numbering:?} {is_listed} {outcome}");
                 assert_eq!(outcome.status, Status::Exit(1), "{row}");
@@ -646,14 +365,14 @@ fn a_directory_whose_name_is_taken_for_another_one_is_refused() {
 /// With 2,000 subdirectories, more listings of their parents took most of the time.
 #[test]
 fn a_directory_is_not_listed_again_for_each_one_in_it() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
+    let place = served!();
     let scratch = built(|tree| {
         for number in 0..20 {
             tree.dir(format!("parent/{number}"));
-            Tree::at(place.stored()).file(format!("parent/{number}/old"), "");
+            Tree::at(place.stored()).plant(format!("parent/{number}/old="));
         }
     });
-    let dest = place.path().join("parent").display().to_string();
+    let dest = place.at("parent").display().to_string();
     let run = Run::new(CPZ).args(["-rT", "--threads=1", "--delete", "parent", &dest]);
     let calls = or_skip!(run.current_dir(&scratch).calls());
     let listings = calls
@@ -661,99 +380,24 @@ fn a_directory_is_not_listed_again_for_each_one_in_it() {
         .filter(|call| call.name.starts_with("getdents") && call.shown.contains("/parent>"));
     // The dest once, and the source for the names and for the copy.
     assert_eq!(listings.count(), 6, "{calls:?}");
-    assert!(!place.stored().join("parent/7/old").exists());
-}
-
-#[test]
-fn a_source_directory_that_shows_no_links_is_not_taken_for_a_removed_one() {
-    let scratch = built(|tree| {
-        tree.file("d/sub/extraneous", "").file("d/old/f", "");
-    });
-    let place = or_skip!(FuseMount::with(Habits {
-        numbering: Numbering::Zero,
-        ..Habits::default()
-    }));
-    Tree::at(place.stored()).file("s/sub/f", "");
-    let source = place.path().join("s").display().to_string();
-    succeeds(&scratch, &["-rT", "--delete", &source, "d"]);
-    assert_same_tree(
-        place.stored().join("s"),
-        scratch.path().join("d"),
-        Attributes::NAMES,
-    );
-}
-
-#[test]
-fn unrelated_names_do_not_keep_what_is_extraneous() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
-    let scratch = built(|tree| {
-        tree.file("s/документы/a", "").file("s/музыка/a", "");
-    });
-    Tree::at(place.stored()).file("d/документы/old", "");
-    let dest = place.path().join("d").display().to_string();
-    let args = ["-rT", "--delete", "--exclude=музыка", "s", &dest];
-    succeeds(&scratch, &args);
-    let stored = place.stored().join("d/документы");
-    assert!(stored.join("a").exists() && !stored.join("old").exists());
-}
-
-#[test]
-fn what_is_excluded_goes_by_its_other_name_too() {
-    let place = or_skip!(FuseMount::with(Habits {
-        names: Names::LowerCase,
-        ..Habits::default()
-    }));
-    let scratch = built(|tree| {
-        tree.file("s/SECRET", "").file("s/f", "");
-    });
-    Tree::at(place.stored()).file("d/secret", "");
-    let dest = place.path().join("d").display().to_string();
-    let args = ["-rT", "--delete-excluded", "--exclude=SECRET", "s", &dest];
-    succeeds(&scratch, &args);
-    let stored = place.stored().join("d");
-    assert!(stored.join("f").exists() && !stored.join("secret").exists());
-}
-
-#[test]
-fn what_cannot_be_deleted_is_reported() {
-    for errno in [Errno::INVAL, Errno::NOENT, Errno::NOTDIR, Errno::LOOP] {
-        let scratch = built(|tree| {
-            tree.file("s/f", "");
-        });
-        let place = or_skip!(FuseMount::with(Habits {
-            opendir: Some(errno),
-            ..Habits::default()
-        }));
-        Tree::at(place.stored()).file("d/bad/f", "");
-        let dest = place.path().join("d").display().to_string();
-        let run = Run::new(CPZ).args(["-rT", "--delete", "s", &dest]);
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{errno} {outcome}");
-        let expected = format!("cpz: cannot remove '{dest}/bad': ");
-        assert!(outcome.stderr_text().starts_with(&expected), "{outcome}");
-        assert!(place.stored().join("d/bad/f").exists(), "{errno}");
-    }
+    assert!(!place.stored_at("parent/7/old").exists());
 }
 
 #[test]
 #[ignore = "slow"]
 fn deep_trees_are_deleted_with_few_descriptors() {
     let scratch = built(|tree| {
-        tree.dir("s/a/b/c/d/e/f/g/h").dir("d/a/b/c/d/e/f/g/h");
+        tree.plant("s/a/b/c/d/e/f/g/h/ d/a/b/c/d/e/f/g/h/");
         chain(tree.path().join("d/a/b/c/d/e/f/g/h/old"), 3_000);
         chain(tree.path().join("d/a/b/c/old"), 3_000);
     });
     let run = Run::new(CPZ).nofile_limit(20).current_dir(&scratch);
-    let outcome = run.args(["-aT", "--delete", "s", "d"]).output();
+    let outcome = run.words("-aT --delete s d").output();
     assert_eq!(
         (outcome.status, complaint(&outcome)),
         (Status::Exit(0), String::new())
     );
-    assert_same_tree(
-        scratch.path().join("s"),
-        scratch.path().join("d"),
-        Attributes::CONTENT,
-    );
+    assert_same_tree(scratch.at("s"), scratch.at("d"), Attributes::CONTENT);
 }
 
 #[test]
@@ -765,9 +409,8 @@ fn a_mirror_in_the_directory_that_should_have_been_the_mirror_is_named_at_a_term
         (&["--delete", "-T", "d", "e"], 0),
         (&["d", "e"], 0),
     ] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).file("d/f", "").file("e/old", "");
-        let run = Run::new(CPZ).args(args).current_dir(&scratch);
+        let scratch = Scratch::with("d/f= e/old=");
+        let run = cpz(&scratch, args);
         let shown = or_skip!(run.at_terminal()).output().stdout_text();
         let found = shown.lines().filter(|line| *line == hint).count();
         assert_eq!(found, hints, "{args:?}: {shown}");
@@ -775,5 +418,147 @@ fn a_mirror_in_the_directory_that_should_have_been_the_mirror_is_named_at_a_term
         let again = or_skip!(run.at_terminal()).output().stdout_text();
         assert_eq!(again, "", "{args:?}");
         assert_eq!(run.output().stderr_text(), "");
+    }
+}
+
+#[test]
+fn nothing_is_deleted_that_is_mounted_or_cannot_be_read() {
+    CP.rows(
+        r#"
+        # The path of such a source does not show that it is in the dest.
+        s/ d/gone= d/cur/precious=1
+        root sh:'mount --bind d/cur s && "$@"; s=$?; umount s; exit $s' cpz -aT --delete s d
+        ! cannot delete in 'd'...
+        = d/precious=1 -d/gone
+        s/ d/gone= d/old/cur/precious=1
+        root sh:'mount --bind d/old/cur s && "$@"; s=$?; umount s; exit $s' cpz -aT --delete s d
+        ! cannot delete in 'd'...
+        = d/precious=1 -d/gone
+        # No other filesystem is entered.
+        s/ d/old/point/ d/old/gone= d/mounted/ inner/precious=
+        root sh:'for at in d/old/point d/mounted; do mount --bind inner $at; done; "$@"; s=$?; umount d/old/point d/mounted; exit $s' cpz -aT --delete s d
+        ! skipping 'd/old/point', since it's on a different device
+        ! skipping 'd/mounted', since it's on a different device
+        = -d/old/gone
+        root sh:'for at in d/old/point d/mounted; do mount --bind inner $at; done; "$@"; s=$?; umount d/old/point d/mounted; exit $s' cpz -aTx --delete s d
+        = -d/old/gone
+        # With -x, nothing is deleted on another one, as by rsync.
+        s/m/sub/f= d/gone= d/m/
+        root sh:'mount -t tmpfs none d/m; mkdir d/m/sub; touch d/m/old d/m/sub/old; "$@"; s=$?; find d/m -type f; umount d/m; exit $s' cpz -axT --delete s d
+        > d/m/old
+        > d/m/sub/f
+        > d/m/sub/old
+        = -d/gone
+        root sh:'mount -t tmpfs none d/m; mkdir d/m/sub; touch d/m/old d/m/sub/old; "$@"; s=$?; find d/m -type f; umount d/m; exit $s' cpz -aT --delete s d
+        > d/m/sub/f
+        = -d/gone
+        # What cannot be read has names that cannot be known.
+        s/closed/f= s/files/f= s/rules/.gitignore='/build\n' s/rules/sub/f= d/old= d/closed/old= d/files/f/old= d/files/x=
+        d/rules/build/x= d/rules/sub/build= d/rules/old= s/closed %0 s/files/f %0 s/rules/.gitignore %0
+        user cpz -rT --delete --gitignore s d
+        ! cannot open 's/files/f' for reading: Permission denied
+        ! cannot access 's/closed': Permission denied
+        ! cannot open 's/rules/.gitignore' for reading: Permission denied
+        = -d/old -d/files/x -d/files/f
+        # The names in this directory cannot be looked at.
+        s/unsearchable/f= d/unsearchable/old= d/gone= s/unsearchable %644
+        user cpz -rT --delete s d
+        ! cannot access 's/unsearchable': Permission denied
+        ! cannot stat 's/unsearchable/f': Permission denied
+        = -d/gone"#,
+    );
+}
+
+#[test]
+#[ignore = "slow"]
+fn a_dest_that_shows_other_names_is_a_mirror() {
+    for numbering in [
+        Numbering::True,
+        Numbering::Lasting,
+        Numbering::Fresh,
+        Numbering::Equal,
+    ] {
+        for (names, source, copy) in [
+            (
+                Names::LowerCase,
+                "s/Data=content s/Sub/Inner=",
+                "m/d/data=content m/d/sub/inner=",
+            ),
+            (
+                Names::Cut(9),
+                "s/data-long-one=content s/Sub/Inner=",
+                "m/d/data-long=content m/d/Sub/Inner=",
+            ),
+            (
+                Names::Decomposed,
+                "s/caf\u{e9}=content s/Sub/caf\u{e9}/f=",
+                "m/d/cafe\u{301}=content m/d/Sub/cafe\u{301}/f=",
+            ),
+        ] {
+            // The copy is not lost if it is listed by another name, and the second run finds nothing to delete.
+            CP.table()
+                .served("m", habits!(names, numbering))
+                .rows(&format!(
+                    r#"{source} m/d/old/sub/ m/d/gone=
+                sh:'"$@" && "$@"' cpz -rT --delete s m/d
+                = -m/d/old -m/d/gone {copy}"#
+                ));
+        }
+    }
+    for (names, source, copy) in [
+        (
+            Names::LowerCase,
+            "s/Data= s/sub/Data/f=",
+            "m/d/data= m/d/sub/data/f=",
+        ),
+        (
+            Names::Trimmed,
+            "s/data.= s/sub/data./f=",
+            "m/d/data= m/d/sub/data/f=",
+        ),
+        (Names::Decomposed, "s/caf\u{e9}=", "m/d/cafe\u{301}="),
+    ] {
+        CP.table().served("m", habits!(names)).rows(&format!(
+            r#"{source} m/
+            sh:'cpz -aT s m/d && touch m/d/gone && "$@" && "$@"' cpz -aT --resume --delete -v s m/d
+            > removed 'm/d/gone'
+            = {copy}"#
+        ));
+    }
+}
+
+#[test]
+fn served_dests_and_sources_become_mirrors() {
+    let served = |habits| CP.table().served("m", habits);
+    served(habits!(names: Names::LowerCase)).rows(
+        "# A source that ignores case leaves no other spellings.
+        m/foo= m/bar/x= d/foo= d/Foo= d/BAR/x= d/zzz=
+        cpz -rT --delete m d
+        = -d/Foo -d/BAR -d/zzz d/bar/x=
+        # What is excluded goes by its other name, too.
+        s/SECRET= s/f= m/d/secret=
+        cpz -rT --delete-excluded --exclude=SECRET s m/d
+        = m/d/f= -m/d/secret",
+    );
+    served(habits!(numbering: Numbering::Zero)).rows(
+        "# A source directory that shows no links is not taken for a removed one.
+        m/sub/f= d/sub/extraneous= d/old/f=
+        cpz -rT --delete m d
+        = -d/sub/extraneous -d/old d/sub/f=",
+    );
+    served(habits!()).rows(
+        "# Unrelated names do not keep what is extraneous.
+        s/документы/a= s/музыка/a= m/d/документы/old=
+        cpz -rT --delete --exclude=музыка s m/d
+        = -m/d/документы/old m/d/документы/a=",
+    );
+    for errno in [Errno::INVAL, Errno::NOENT, Errno::NOTDIR, Errno::LOOP] {
+        served(habits!(opendir: Some(errno))).rows(
+            "# What cannot be deleted is reported.
+            s/f= m/d/bad/f=
+            cpz -rT --delete s m/d
+            ! cannot remove 'm/d/bad'...
+            = m/d/f=",
+        );
     }
 }

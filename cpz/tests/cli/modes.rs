@@ -1,13 +1,12 @@
 //! Permission bits of copies.
 
 use testkit::{
+    needs,
     probe::{self, NOBODY},
-    skip,
-    snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree},
+    tree::{Tree, plant},
 };
 
-use crate::support::{CP, succeeds};
+use crate::support::CP;
 
 fn files_of_all_modes(tree: &Tree) {
     let modes = [
@@ -27,7 +26,7 @@ fn dirs_of_all_modes(tree: &Tree) {
     ];
     for mode in modes {
         let name = format!("d/dir-{mode:04o}");
-        let tree = tree.file(format!("{name}/sub/f"), b"content");
+        let tree = tree.plant(format!("{name}/sub/f=content"));
         owned(tree.select(&name)).mode(mode);
     }
 }
@@ -42,10 +41,7 @@ fn owned(tree: &Tree) -> &Tree {
 fn all_modes(tree: &Tree) {
     files_of_all_modes(tree);
     dirs_of_all_modes(tree);
-    tree.fifo("d/fifo")
-        .mode(0o666)
-        .fifo("d/private-fifo")
-        .mode(0o600);
+    tree.plant("d/fifo<fifo> %666 d/private-fifo<fifo> %600");
 }
 
 #[test]
@@ -81,10 +77,8 @@ fn setgid_parent(tree: &Tree) {
 
 #[test]
 fn inherits_the_group_of_a_setgid_directory() {
-    if !probe::is_root() {
-        skip!("only root can give directories away");
-    }
-    CP.check(["d", "into"], |tree| {
+    needs!(root);
+    CP.check("d into", |tree| {
         all_modes(tree);
         setgid_parent(tree);
     });
@@ -94,13 +88,9 @@ fn inherits_the_group_of_a_setgid_directory() {
 // by a chmod that drops the set-gid bit, so that their entries get another group.
 #[test]
 fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
-    CP.check_as_nobody(["d", "into"], |tree| {
+    CP.check_as_nobody("d into", |tree| {
         files_of_all_modes(tree);
-        setgid_parent(
-            tree.file("d/sub/sub/f", b"content")
-                .dir("d/private")
-                .mode(0o700),
-        );
+        setgid_parent(tree.plant("d/sub/sub/f=content d/private/ %700"));
     });
 }
 
@@ -108,82 +98,45 @@ fn inherits_the_group_of_a_setgid_directory_as_an_ordinary_user() {
 // only as far as the umask allows. cpz grants what the ACL grants, to which the umask does not apply.
 fn default_acl(tree: &Tree) {
     files_of_all_modes(tree);
-    tree.file("d/sub/sub/f", b"content")
-        .dir("d/private")
-        .mode(0o700)
-        .dir("d/read-only")
-        .mode(0o555)
-        .dir("d/setgid")
-        .mode(0o2755)
-        .dir("d/sticky")
-        .mode(0o1755)
-        .fifo("d/fifo")
-        .mode(0o666)
-        .dir("into")
-        .acl("d:u:1:rwx,d:g:2:rx,d:o::-");
-}
-
-#[test]
-fn grants_a_directory_the_rights_of_a_default_acl_unlike_cp() {
-    if !probe::supports_acls(&std::env::temp_dir()) {
-        skip!("no ACLs here");
-    }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .dir("d/sub")
-        .mode(0o777)
-        .dir("into")
-        .acl("d:u:1:rwx,d:g:2:rx,d:o::-");
-    succeeds(&scratch, &["d", "into"]);
-    let copied = Snapshot::of(scratch.path().join("into/d/sub"), Attributes::MODE);
-    assert!(format!("{copied:?}").contains("mode 770"), "{copied:?}");
-}
-
-#[test]
-fn obeys_a_default_acl_of_the_dest() {
-    if !probe::supports_acls(&std::env::temp_dir()) {
-        skip!("no ACLs here");
-    }
-    CP.check(["d", "into"], default_acl);
-}
-
-#[test]
-fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
-    if !probe::supports_acls(&std::env::temp_dir()) {
-        skip!("no ACLs here");
-    }
-    let wrapped = CP.parity().in_script(r#"umask 077; exec "$@""#);
-    wrapped.clone().args(["d", "into"]).check(default_acl);
-    wrapped.args(["d", "into"]).uid(NOBODY).check(default_acl);
-}
-
-#[test]
-fn keeps_no_acls_of_the_source() {
-    if !probe::supports_acls(&std::env::temp_dir()) {
-        skip!("no ACLs here");
-    }
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", b"content")
-            .acl("u:1:rwx")
-            .dir("d/sub")
-            .acl("u:1:rwx,d:u:2:r")
-            .file("d/sub/f", b"");
-    });
+    tree.plant(
+        "d/sub/sub/f=content d/private/ %700 d/read-only/ %555 d/setgid/ %2755 d/sticky/ %1755
+        d/fifo<fifo> %666 into/ acl:d:u:1:rwx,d:g:2:rx,d:o::-",
+    );
 }
 
 #[test]
 fn owns_its_copies() {
-    if !probe::is_root() {
-        skip!("only root can give files away");
-    }
-    CP.check(["d", "new"], |tree| {
-        tree.file("d/f", b"content")
-            .owner(1, 2)
-            .mode(0o6755)
-            .symlink("d/l", "f")
-            .owner(1, 2)
-            .dir("d/sub")
-            .owner(1, 2)
-            .mode(0o2755);
-    });
+    needs!(root);
+    CP.check(
+        "d new",
+        plant("d/f=content :1:2 %6755 d/l->f :1:2 d/sub/ :1:2 %2755"),
+    );
+}
+
+#[test]
+fn obeys_a_default_acl_of_the_dest_whatever_the_umask() {
+    CP.table().build(default_acl).rows(
+        "acls cpz d into
+        acls umask:077 cpz d into
+        acls user umask:077 cpz d into",
+    );
+}
+
+#[test]
+fn acls_of_source_and_dest() {
+    CP.rows(
+        r#"
+        # A directory gets the rights of a default ACL, unlike by cp.
+        d/sub/ %777 into/ acl:d:u:1:rwx,d:g:2:rx,d:o::-
+        acls cpz d into
+        = into/d/sub/ %770 into/d %750
+        # No ACLs of the source are kept.
+        d/f=content acl:u:1:rwx d/sub/ acl:u:1:rwx,d:u:2:r d/sub/f=
+        acls cpz d new
+        # A dest with the mode of a source with an ACL is closed until it is complete: the bits for the group are those of
+        # its mask.
+        s=new %660 acl:u:1:rw,g::- d=old %660
+        acls sh:'strace -f -qq -o /dev/null -e inject=copy_file_range,write:signal=KILL "$@" 2>/dev/null; exit 0' cpz -a s d
+        = d= %600"#,
+    );
 }

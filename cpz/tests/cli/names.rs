@@ -35,7 +35,7 @@ fn odd_tree(tree: &Tree) {
 #[test]
 fn quotes_odd_names() {
     Parity::new(CPZ, "cp")
-        .args(["-rvt", "into", "--"])
+        .words("-rvt into --")
         .args(odd())
         .check(odd_tree);
 }
@@ -43,7 +43,7 @@ fn quotes_odd_names() {
 #[test]
 fn quotes_odd_names_in_utf_8() {
     Parity::new(CPZ, "cp")
-        .args(["-rvt", "into", "--"])
+        .words("-rvt into --")
         .args(odd())
         .env("LC_ALL", "C.UTF-8")
         .check(odd_tree);
@@ -52,7 +52,7 @@ fn quotes_odd_names_in_utf_8() {
 #[test]
 fn quotes_odd_names_that_are_missing() {
     Parity::new(CPZ, "cp")
-        .args(["-rvt", ".", "--"])
+        .words("-rvt . --")
         .args(odd())
         .check(|_| {});
 }

@@ -1,13 +1,12 @@
 //! ACLs of entries that are not opened, when neither /proc nor a system call gives access to them.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::{os::unix::fs::MetadataExt, path::Path};
 
 use testkit::{
     probe::{has_calls_of, has_program, is_root},
-    run::{Run, Status},
+    run::Run,
     skip,
-    tree::{Scratch, Tree},
+    tree::Scratch,
 };
 
 use crate::support::{CPZ, complaint};
@@ -52,20 +51,15 @@ fn keeps_the_safe_part_of_modes(errno: &str) {
         skip!("confining takes root, unshare and perl, and setting modes Linux 6.6");
     }
     let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .fifo("s/fifo")
-        .mode(0o664)
-        .fifo("s/with-acl")
-        .mode(0o604)
-        .acl("u:1234:rwx,g:77:r")
-        .dir("into")
-        .acl("d:u:55:rwx,d:g:56:rwx");
+    scratch.plant(
+        "s/fifo<fifo> %664 s/with-acl<fifo> %604 acl:u:1234:rwx,g:77:r into/
+        acl:d:u:55:rwx,d:g:56:rwx",
+    );
     let outcome = Run::new("sh")
         .args(["-c", CONFINED, "sh", errno, prctl, CPZ])
-        .args(["-rp", "s", "into"])
+        .words("-rp s into")
         .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        .fails();
     let mut said: Vec<_> = complaint(&outcome).lines().map(str::to_owned).collect();
     said.sort();
     assert_eq!(
@@ -74,7 +68,7 @@ fn keeps_the_safe_part_of_modes(errno: &str) {
             "cpz: preserving permissions for 'into/s/{name}': Operation not supported"
         ))
     );
-    let into = scratch.path().join("into/s");
+    let into = scratch.at("into/s");
     let mode = |path: &Path| path.symlink_metadata().unwrap().mode() & 0o7777;
     // With an ACL the group bits are its mask, and would give the group the rights of named users.
     assert_eq!(mode(&into.join("fifo")), 0o604);

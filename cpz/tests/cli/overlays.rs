@@ -1,7 +1,7 @@
 //! Copies to overlays, the lower layer of which has the directories already. They change their
 //! times of birth when they are copied up, and some files their numbers.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use testkit::{
     or_skip,
@@ -78,16 +78,13 @@ fn linked() -> (Scratch, String) {
             .hardlink(&first, format!("d/b/{name}"))
             .hardlink(&first, format!("d/c/{name}"));
     }
-    tree.symlink("d/a/link", "one")
-        .hardlink("d/a/link", "d/b/link")
-        .fifo("d/a/pipe")
-        .hardlink("d/a/pipe", "d/c/pipe");
-    let d = source.path().join("d").display().to_string();
+    tree.plant("d/a/link->one d/b/link==d/a/link d/a/pipe<fifo> d/c/pipe==d/a/pipe");
+    let d = source.at("d").display().to_string();
     (source, d)
 }
 
 fn directories(tree: &Tree) {
-    tree.dir("d/a").dir("d/b").dir("d/c");
+    tree.plant("d/a/ d/b/ d/c/");
 }
 
 #[test]
@@ -103,11 +100,9 @@ fn keep_links_where_the_image_has_files_of_the_same_names() {
     let (_source, d) = linked();
     check(&["-a", &d, "."], |image| {
         directories(image);
-        image
-            .file("d/a/one", "an old one")
-            .file("d/b/one", "another old one")
-            .file("d/c/two", "an old one")
-            .hardlink("d/c/two", "d/b/two");
+        image.plant(
+            "d/a/one='an old one' d/b/one='another old one' d/c/two='an old one' d/b/two==d/c/two",
+        );
     });
 }
 
@@ -116,12 +111,10 @@ fn keep_links_where_the_image_has_files_of_the_same_names() {
 fn keep_links_to_what_is_newer_in_the_image() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
-    tree.file("one", "old")
-        .mtime(Duration::new(5_000, 0))
-        .hardlink("one", "two");
-    let [one, two] = ["one", "two"].map(|name| source.path().join(name).display().to_string());
+    tree.plant("one=old @5000.0 two==one");
+    let [one, two] = ["one", "two"].map(|name| source.at(name).display().to_string());
     check(&["-au", &one, &two, "."], |image| {
-        image.file("one", "newer").mtime(Duration::new(6_000, 0));
+        image.plant("one=newer @6000.0");
     });
 }
 
@@ -130,13 +123,13 @@ fn keep_links_to_what_is_newer_in_the_image() {
 #[ignore = "slow"]
 fn a_file_keeps_its_content_if_it_is_copied_to_where_the_overlay_has_it_from() {
     let overlay = or_skip!(Overlay::new(Layers::Together, &[], |image| {
-        image.file("f", "content").mtime(Duration::new(6_000, 0));
+        image.plant("f=content @6000.0");
     }));
     let dest = overlay.lower().join("f");
     let run = Run::new(CPZ).arg("f").arg(&dest);
     let outcome = run.current_dir(overlay.path()).output();
     outcome.assert_success();
-    for file in [dest, overlay.path().join("f")] {
+    for file in [dest, overlay.at("f")] {
         assert_eq!(fs::read_to_string(file).unwrap(), "content");
     }
     assert!(
@@ -149,20 +142,20 @@ fn a_file_keeps_its_content_if_it_is_copied_to_where_the_overlay_has_it_from() {
 #[track_caller]
 fn merges_a_chain(depth: usize, descriptors: u64) {
     let source = Scratch::in_memory();
-    chain(source.path().join("d"), depth);
+    chain(source.at("d"), depth);
     for layers in [Layers::Together, Layers::Apart] {
         let below = |image: &Tree| chain(image.path().join("d"), depth);
         let overlay = or_skip!(Overlay::new(layers, &[], below));
         let outcome = Run::new(CPZ)
             .arg("-a")
-            .arg(source.path().join("d"))
+            .arg(source.at("d"))
             .arg(".")
             .current_dir(overlay.path())
             .nofile_limit(descriptors)
             .output();
         outcome.assert_success();
-        let merged = overlay.path().join("d");
-        assert_same_tree(source.path().join("d"), merged, Attributes::CONTENT);
+        let merged = overlay.at("d");
+        assert_same_tree(source.at("d"), merged, Attributes::CONTENT);
     }
 }
 

@@ -2,12 +2,11 @@
 
 use testkit::{
     or_skip,
-    run::Run,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, cpz};
 
 const FILE: &str = "S/dest=content";
 const DIR: &str = "S/dest/f=content S/dest/l->f";
@@ -88,12 +87,10 @@ fn a_file_for_which_no_worker_waits_wakes_none() {
     const FILES: usize = 200;
     let scratch = Scratch::in_memory();
     for number in 0..FILES {
-        Tree::at(&scratch)
-            .file(format!("s/{number}"), "new")
-            .file(format!("d/{number}"), "old");
+        Tree::at(&scratch).plant(format!("s/{number}=new d/{number}=old"));
     }
     let args = ["-rT", "--threads=2", "s", "d"];
-    let calls = Run::new(CPZ).args(args).current_dir(&scratch).calls();
+    let calls = cpz(&scratch, args).calls();
     let calls = or_skip!(calls);
     let wakes = calls.iter().filter(|call| call.name == "futex").count();
     assert!(wakes < FILES / 2, "{wakes} calls for {FILES} files");
@@ -102,19 +99,16 @@ fn a_file_for_which_no_worker_waits_wakes_none() {
 #[test]
 fn rights_that_an_older_copy_has_already_are_not_set_again() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for (mode, sets) in [(0o640, false), (0o600, true), (0o644, true)] {
-        tree.file("s", "new")
-            .mode(0o640)
-            .file("d", "old")
-            .mode(mode);
-        let run = Run::new(CPZ).args(["-a", "s", "d"]).current_dir(&scratch);
+        tree.plant("s=new %640 d=old").mode(mode);
+        let run = cpz(&scratch, "-a s d");
         let calls = or_skip!(run.calls());
         let is_about_rights = |name: &str| ["fchmod", "fchown", "fremovexattr"].contains(&name);
         let set = calls.iter().filter(|call| is_about_rights(&call.name));
         let set: Vec<_> = set.map(|call| &call.name).collect();
         assert_eq!(!set.is_empty(), sets, "{mode:o}: {set:?}");
-        let at = |name: &str| scratch.path().join(name);
+        let at = |name: &str| scratch.at(name);
         assert_same_tree(at("s"), at("d"), Attributes::ALL - Attributes::ATIME);
     }
 }

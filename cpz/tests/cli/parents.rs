@@ -5,13 +5,12 @@
 //! the copied directory after the first source, and fails at the second.
 
 use testkit::{
+    needs,
     probe::is_root,
-    run::{Run, plant},
-    skip,
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, cpz};
 
 const NESTED: &str = "a/b/f=content a/b/g= f= l->a/b d/ a/b %3500 a %777";
 
@@ -69,9 +68,7 @@ fn the_whole_path_of_a_source_is_made() {
 
 #[test]
 fn parents_get_attributes() {
-    if !is_root() {
-        skip!("only root can make files of others");
-    }
+    needs!(root);
     CP.rows(
         r"
         # Parents keep special bits without the owner.
@@ -100,9 +97,7 @@ fn links_in_place_of_directories_are_followed_if_asked_for() {
         cpz -T from to
         ! cannot overwrite non-directory 'to/sub' with directory 'from/sub'",
     );
-    if !is_root() {
-        skip!("only root can give links away");
-    }
+    needs!(root);
     CP.rows(
         r"
         # A link of another user in place of a parent is followed only if asked for.
@@ -118,13 +113,8 @@ fn links_in_place_of_directories_are_followed_if_asked_for() {
 fn finds_a_directory_below_them_again() {
     let deep: String = (0..60).map(|level| format!("{level}/")).collect();
     let dir = Scratch::new();
-    Tree::at(dir.path())
-        .file(format!("a/b/{deep}last"), "")
-        .file("a/b/0/beside", "")
-        .dir("d");
-    Run::new(CPZ)
-        .args(["-a", "--parents", "a/b/", "d"])
-        .current_dir(&dir)
+    Tree::at(dir.path()).plant(format!("a/b/{deep}last= a/b/0/beside= d/"));
+    cpz(&dir, "-a --parents a/b/ d")
         .nofile_limit(20)
         .output()
         .assert_success();
@@ -138,14 +128,10 @@ fn finds_a_directory_below_them_again() {
 fn keeps_a_link_that_it_has_to_find_again() {
     let dir = Scratch::new();
     let tree = Tree::at(dir.path());
-    tree.dir("elsewhere").symlink("to/0", "../elsewhere");
+    tree.plant("elsewhere/ to/0->../elsewhere");
     let deep: String = (0..60).map(|level| format!("{level}/")).collect();
-    tree.file(format!("from/{deep}last"), "")
-        .file("from/0/beside", "")
-        .file("from/0/1/beside", "");
-    Run::new(CPZ)
-        .args(["--keep-directory-symlink", "-T", "from", "to"])
-        .current_dir(&dir)
+    tree.plant(format!("from/{deep}last= from/0/beside= from/0/1/beside="));
+    cpz(&dir, "--keep-directory-symlink -T from to")
         .nofile_limit(20)
         .output()
         .assert_success();

@@ -1,8 +1,8 @@
 //! Under the name `cp`, cpz has the defaults of cp.
 
 use testkit::{
-    run::{Run, plant},
-    tree::{Scratch, Tree},
+    run::Run,
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CP, CPZ};
@@ -44,11 +44,11 @@ fn a_link_called_cp_is_cp() {
 #[test]
 fn a_link_of_another_name_is_cpz() {
     let scratch = Scratch::new();
-    plant(SMALL)(&Tree::at(scratch.path()));
+    plant(SMALL)(&Tree::at(&scratch));
     let link = CP.link("duplicate");
-    let run = Run::new(link.path()).args(["--threads=2", "d", "new"]);
+    let run = Run::new(link.path()).words("--threads=2 d new");
     run.current_dir(&scratch).output().assert_success();
-    let copy = std::fs::read(scratch.path().join("new/f"));
+    let copy = std::fs::read(scratch.at("new/f"));
     assert_eq!(copy.unwrap(), b"content");
 }
 

@@ -18,7 +18,7 @@ const CUTS: u64 = 12;
 /// Builds `s` with files of many sizes, with holes and links.
 fn build() -> Scratch {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let content = noise(1 << 20);
     let sizes = [0, 1, 700, 4096, 5000, 20_000, 65_536, 100_000, 300_000];
     let at = |number: usize| Duration::new(1_000_000_000 + number as u64, 5);
@@ -32,9 +32,7 @@ fn build() -> Scratch {
         .mtime(at(61));
     tree.sparse("s/middle", 400_000, &[(300_000, &content[..100_000])])
         .mtime(at(62));
-    tree.hardlink("s/d1/f8", "s/link")
-        .symlink("s/symlink", "d1")
-        .mtime(at(63));
+    tree.plant("s/link==s/d1/f8 s/symlink->d1").mtime(at(63));
     scratch
 }
 
@@ -43,14 +41,14 @@ fn difference(scratch: &Scratch, disk: &Path) -> String {
     let kept = Attributes::ALL - Attributes::ATIME;
     let snapshot = |path| Snapshot::of(path, kept);
     match disk.join("d") {
-        dest if dest.exists() => snapshot(scratch.path().join("s")).diff(&snapshot(dest)),
+        dest if dest.exists() => snapshot(scratch.at("s")).diff(&snapshot(dest)),
         _ => "- the whole copy".to_owned(),
     }
 }
 
 fn copy(scratch: &Scratch, options: &[&str], disk: &Path) {
     let dest = disk.join("d").display().to_string();
-    succeeds(scratch, &[&["-aT"], options, &["s", &dest]].concat());
+    succeeds(scratch, [&["-aT"], options, &["s", &dest]].concat());
 }
 
 fn complete_copies_survive(fs: Fs) {
@@ -87,7 +85,7 @@ fn interrupted_copies_go_on(fs: Fs, options: &[&str], resume: impl Fn(&str) -> R
         incomplete += usize::from(!difference(&scratch, disk).is_empty());
         let run = resume(CPZ)
             .unwrap()
-            .args(["-aT", "--resume", "s"])
+            .words("-aT --resume s")
             .arg(disk.join("d"));
         let outcome = run.current_dir(&scratch).output();
         assert_eq!(outcome.assert_success().stderr_text(), "", "{cut}");
@@ -143,7 +141,7 @@ fn atomic_copies_replace_whole_files(fs: Fs) {
     disk.cut_during(&recording, CUTS, |disk, cut| {
         for (number, name) in names.iter().enumerate() {
             let found = fs::read(disk.join("d").join(name)).expect("old or new");
-            let is_new = found == fs::read(scratch.path().join("s").join(name)).unwrap();
+            let is_new = found == fs::read(scratch.at("s").join(name)).unwrap();
             assert!(is_new || found == old(number), "{cut}: {name}");
             replaced[usize::from(is_new)] += 1;
         }

@@ -4,10 +4,9 @@
 use std::{fs, path::Path, process::Command};
 
 use testkit::{
-    or_skip,
+    needs, or_skip,
     probe::{NOBODY, Skip, has_program, is_root},
     run::{Outcome, Run, Status},
-    skip,
     tree::{Scratch, Tree},
 };
 
@@ -19,16 +18,15 @@ const OTHER: &str = "#!/bin/sh\nprintf '[%s]' \"$@\"\n";
 /// Makes a directory that every user can write to, with the command as `ours/cp`.
 fn place() -> Scratch {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.dir("ours").select(".").mode(0o777);
+    let tree = Tree::at(&scratch);
+    tree.plant("ours/ . %777");
     // Let another process copy the command. If this process wrote it, it might be "busy" when it is started.
     let copied = Command::new("cp")
         .arg(CPZ)
-        .arg(scratch.path().join("ours/cp"))
+        .arg(scratch.at("ours/cp"))
         .status();
     assert!(copied.is_ok_and(|status| status.success()), "cp copies");
-    tree.select("ours").mode(0o755);
-    tree.select("ours/cp").mode(0o755);
+    tree.plant("ours %755 ours/cp %755");
     scratch
 }
 
@@ -72,14 +70,10 @@ fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
     script("forking/cp", "#!/bin/sh\nours/cp \"$@\"\n");
     script("searching/cp", "#!/bin/sh\ncp \"$@\"\n");
     script("broken/cp", "#!/no/interpreter\n");
-    tree.file("plain/cp", OTHER)
-        .dir("directory/cp")
-        .symlink("dangling/cp", "nothing")
-        .fifo("fifo/cp")
-        .symlink("link/cp", "../ours/cp")
-        .dir("hard")
-        .dir("copy")
-        .hardlink("ours/cp", "hard/cp");
+    tree.file("plain/cp", OTHER).plant(
+        "directory/cp/ dangling/cp->nothing fifo/cp<fifo> link/cp->../ours/cp hard/ copy/
+        hard/cp==ours/cp",
+    );
     let copied = Command::new("cp")
         .args(["ours/cp", "copy/cp"])
         .current_dir(&place)
@@ -136,14 +130,14 @@ fn no_cp_in_a_relative_directory_of_the_path_is_executed() {
 fn the_cp_of_the_system_is_executed_if_there_is_none_in_the_path() {
     or_skip!(need(&["fakeroot"]));
     let place = place();
-    Tree::at(place.path()).file("f", "content");
+    Tree::at(place.path()).plant("f=content");
     for path in ["ours", "/none\nunset PATH"] {
         let version = under_fakeroot(&place, path, "exec ours/cp --version").output();
         assert!(!version.assert_success().stdout_text().contains("cpz"));
         under_fakeroot(&place, path, "exec ours/cp f g")
             .output()
             .assert_success();
-        let copy = place.path().join("g");
+        let copy = place.at("g");
         assert_eq!(fs::read(&copy).expect("a copy"), b"content");
         fs::remove_file(copy).expect("a copy");
     }
@@ -152,21 +146,19 @@ fn the_cp_of_the_system_is_executed_if_there_is_none_in_the_path() {
 #[test]
 fn cp_does_the_work_with_a_warning_if_there_is_no_other_one() {
     or_skip!(need(&["fakeroot", "unshare"]));
-    if !is_root() {
-        skip!("only root can hide the other one");
-    }
+    needs!(root);
     let place = place();
-    Tree::at(place.path()).file("f", "content");
+    Tree::at(place.path()).plant("f=content");
     let script = r#"for cp in /usr/bin/cp /bin/cp; do mount --bind ours/cp $cp || exit 9; done
         exec fakeroot sh -c 'PATH=ours; exec cp f g'"#;
     let run = Run::new("unshare").args(["-m", "sh", "-c", script]);
     let outcome = run.current_dir(&place).output();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     assert_eq!(
         outcome.stderr_text(),
         "cp: warning: fakeroot is bypassed: preloaded libraries do not see the system calls of cpz\n"
     );
-    let copy = fs::read(place.path().join("g")).expect("a copy");
+    let copy = fs::read(place.at("g")).expect("a copy");
     assert_eq!(copy, b"content");
 }
 
@@ -186,7 +178,7 @@ fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
         } </dev/null >$1 2>&1
         "#;
     let tree = Tree::at(place.path());
-    tree.file("other/cp", text).select("other/cp").mode(0o755);
+    tree.file("other/cp", text).plant("other/cp %755");
     for (setting, streams) in [
         (":", " 0 1 2"),
         ("trap '' PIPE HUP; exec <&-", " 1 2"),
@@ -199,7 +191,7 @@ fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
             .output()
             .assert_success();
         let [expected, actual] = ["expected", "actual"].map(|name| {
-            let report = fs::read_to_string(place.path().join(name));
+            let report = fs::read_to_string(place.at(name));
             report.expect("a report")
         });
         assert_eq!(actual, expected, "{setting}");
@@ -223,7 +215,7 @@ fn owners(program: &str, place: &Scratch, run: Run) {
 
 /// Returns the `PATH` that begins with our cp.
 fn path(place: &Scratch) -> String {
-    let ours = place.path().join("ours");
+    let ours = place.at("ours");
     format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", ours.display())
 }
 
@@ -240,16 +232,13 @@ fn a_copy_under_fakeroot_has_the_owner_that_its_source_has_there() {
 fn a_copy_under_pseudo_has_the_owner_that_its_source_has_there() {
     or_skip!(need(&["pseudo"]));
     let place = place();
-    Tree::at(place.path())
-        .dir("state")
-        .select("state")
-        .mode(0o777);
+    Tree::at(place.path()).plant("state/ state %777");
     // Stop the server, which would otherwise go on for a while.
     let script = r#"pseudo sh -c "$0"; pseudo -S >&2"#;
     let run = Run::new("sh")
         .args(["-c", script, GIVE_AND_COPY])
         .env("PSEUDO_PREFIX", "/usr")
-        .env("PSEUDO_LOCALSTATEDIR", place.path().join("state"));
+        .env("PSEUDO_LOCALSTATEDIR", place.at("state"));
     owners("pseudo", &place, run);
 }
 
@@ -263,8 +252,8 @@ fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() 
         "p/debian/control",
         "Source: p\nMaintainer: A <a@example.org>\nRules-Requires-Root: binary-targets\n\n\
          Package: p\nArchitecture: all\nDescription: a test\n",
-    );
-    tree.file(
+    )
+    .file(
         "p/debian/changelog",
         "p (1) unstable; urgency=low\n\n  * First.\n\n \
          -- A <a@example.org>  Thu, 01 Jan 2026 00:00:00 +0000\n",
@@ -280,8 +269,8 @@ fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() 
         \tcp -a files debian/p/opt/\n\
         \tdpkg-gencontrol -Pdebian/p\n\
         \tdpkg-deb --build debian/p ..\n";
-    tree.file("p/debian/rules", rules);
-    tree.select("p/debian/rules").mode(0o755);
+    tree.file("p/debian/rules", rules)
+        .plant("p/debian/rules %755");
     // All files belong to the user that builds.
     let script = "export HOME=$PWD; cp -r p own && cd own && dpkg-buildpackage -rfakeroot -us -uc -b -d >../log 2>&1 || cat ../log >&2; \
         dpkg-deb -c ../p_1_all.deb | grep /f$ | grep -o '[0-9]*/[0-9]*' | head -n 1 | tr / :";
@@ -293,7 +282,7 @@ fn copied_under(program: &str, args: &[&str], place: &Scratch) -> Outcome {
     let run = Run::new(program).args(args).args([CPZ, "f", "g"]);
     run.current_dir(place)
         .env("PSEUDO_PREFIX", "/usr")
-        .env("PSEUDO_LOCALSTATEDIR", place.path().join("state"))
+        .env("PSEUDO_LOCALSTATEDIR", place.at("state"))
         .output()
 }
 
@@ -312,7 +301,7 @@ fn cpz_warns_once_of_each_library_that_it_bypasses() {
     ] {
         or_skip!(need(programs));
         let place = place();
-        Tree::at(place.path()).file("f", "content").dir("state");
+        Tree::at(place.path()).plant("f=content state/");
         let outcome = copied_under(programs[0], args, &place);
         if programs[0] == "pseudo" {
             copied_under("sh", &["-c", "pseudo -S"], &place);
@@ -324,7 +313,7 @@ fn cpz_warns_once_of_each_library_that_it_bypasses() {
         let stderr = complaint(&outcome);
         let ours = stderr.lines().filter(|line| line.starts_with("cpz: "));
         assert_eq!(ours.collect::<Vec<_>>(), [warning], "{outcome}");
-        let copy = fs::read(place.path().join("g")).expect("a copy");
+        let copy = fs::read(place.at("g")).expect("a copy");
         assert_eq!(copy, b"content");
     }
 }
@@ -332,7 +321,7 @@ fn cpz_warns_once_of_each_library_that_it_bypasses() {
 /// Makes a library without content.
 fn library(path: &Path) -> Result<(), Skip> {
     need(&["gcc"])?;
-    let run = Run::new("gcc").args(["-shared", "-nostdlib", "-x", "c", "/dev/null", "-o"]);
+    let run = Run::new("gcc").words("-shared -nostdlib -x c /dev/null -o");
     let made = run.arg(path).output();
     match made.status {
         Status::Exit(0) => Ok(()),
@@ -343,17 +332,17 @@ fn library(path: &Path) -> Result<(), Skip> {
 #[test]
 fn cpz_warns_of_the_sandbox_of_gentoo_unless_it_is_off() {
     let place = place();
-    Tree::at(place.path()).file("f", "");
-    let sandbox = place.path().join("libsandbox.so");
+    Tree::at(place.path()).plant("f=");
+    let sandbox = place.at("libsandbox.so");
     or_skip!(library(&sandbox));
     for (value, is_bypassed) in [("1", true), ("0", false)] {
         let outcome = Run::new(CPZ)
-            .args(["f", "g"])
+            .words("f g")
             .env("LD_PRELOAD", &sandbox)
             .env("SANDBOX_ON", value)
             .current_dir(&place)
             .output();
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
         let warns = complaint(&outcome).starts_with("cpz: warning: sandbox is bypassed: ");
         assert_eq!(warns, is_bypassed, "{value}: {outcome}");
     }
@@ -362,10 +351,10 @@ fn cpz_warns_of_the_sandbox_of_gentoo_unless_it_is_off() {
 #[test]
 fn variables_of_fakeroot_without_its_library_change_nothing() {
     let place = place();
-    Tree::at(place.path()).file("f", "");
-    for program in [CPZ.as_ref(), place.path().join("ours/cp").as_path()] {
+    Tree::at(place.path()).plant("f=");
+    for program in [CPZ.as_ref(), place.at("ours/cp").as_path()] {
         Run::new(program)
-            .args(["f", "g"])
+            .words("f g")
             .env("FAKEROOTKEY", "1")
             .env("PATH", "/none")
             .current_dir(&place)

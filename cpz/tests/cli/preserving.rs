@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use testkit::{
-    or_skip,
-    probe::{Fs, LoopMount, has_calls_of, has_program, is_root, newest_gnu},
+    needs, or_skip,
+    probe::{Fs, LoopMount, is_root, newest_gnu},
     run::{Parity, Run},
     skip,
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP};
@@ -30,28 +30,16 @@ fn some_of_everything(tree: &Tree) {
 
 /// Makes files and directories with attributes, and links, which have no mode. All others are copied unopened.
 fn some_of_all_that_opens(tree: &Tree) {
-    let tree = tree
-        .file("s/plain", b"content")
-        .file("s/empty", b"")
-        .file("s/private", b"content")
-        .mode(0o600)
-        .file("s/set-id", b"content");
+    let tree = tree.plant("s/plain=content s/empty= s/private=content %600 s/set-id=content");
     let tree = owned(tree, 4000).mode(0o6755);
-    let tree = tree.file("s/sticky", b"content").mode(0o1644);
-    let tree = owned(tree.file("s/d/foreign", b"content"), 3000).mode(0o640);
-    let tree = owned(tree.symlink("s/link", "plain"), 3000);
+    let tree = tree.plant("s/sticky=content %1644");
+    let tree = owned(tree.plant("s/d/foreign=content"), 3000).mode(0o640);
+    let tree = owned(tree.plant("s/link->plain"), 3000);
     let tree = tree
-        .file("s/attributed", b"content")
-        .xattr("user.one", b"1")
+        .plant("s/attributed=content xattr:user.one=1")
         .xattr("user.two", b"")
-        .file("s/with-acl", b"content")
-        .mode(0o640)
-        .acl("u:1234:rwx,g:77:r");
-    let tree = tree
-        .dir("s/d/default")
-        .acl("d:u:1234:rwx,d:g:77:r")
-        .dir("s/d/closed")
-        .mode(0o500);
+        .plant("s/with-acl=content %640 acl:u:1234:rwx,g:77:r");
+    let tree = tree.plant("s/d/default/ acl:d:u:1234:rwx,d:g:77:r s/d/closed/ %500");
     let tree = owned(tree.dir("s/d/set-id"), 3000).mode(0o2775);
     for path in ["s/plain", "s/empty", "s/link", "s/d/default", "s/d", "s"] {
         tree.select(path).mtime(PAST).atime(EARLIER);
@@ -99,22 +87,12 @@ fn keeps_as_cp_does(flags: &str, script: &str) {
 }
 
 fn existing(tree: &Tree) {
-    let tree = tree
-        .file("old/s/plain", b"longer than the source")
-        .mode(0o4777)
-        .file("old/s/with-acl", b"")
-        .mode(0o666)
-        .file("old/s/private", b"")
-        .mode(0o666)
-        .acl("u:99:rw")
-        .file("old/s/attributed", b"")
-        .xattr("user.two", b"other")
-        .xattr("user.three", b"3")
-        .dir("old/s/d/default")
-        .mode(0o700)
-        .dir("old/s/d/closed")
-        .acl("d:u:99:rwx");
-    owned(tree.select("old/s/plain"), 2000);
+    let tree = tree.plant(
+        "old/s/plain='longer than the source' %4777 old/s/with-acl= %666 old/s/private= %666
+        acl:u:99:rw old/s/attributed= xattr:user.two=other xattr:user.three=3 old/s/d/default/
+        %700 old/s/d/closed/ acl:d:u:99:rwx",
+    );
+    owned(tree.plant("old/s/plain"), 2000);
 }
 
 #[test]
@@ -137,9 +115,7 @@ fn keeps_what_was_not_left_out() {
 /// dest of cp has none.
 #[track_caller]
 fn keeps_modes_as_cp_does(flags: &str) {
-    if !has_program("setfacl") {
-        skip!("there is no setfacl");
-    }
+    needs!("setfacl");
     let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 9; exec "$@""#;
     keeps_as_cp_does(flags, without_acls);
 }
@@ -165,30 +141,21 @@ fn copies_all_attributes_only() {
 
 #[test]
 fn keeps_trusted_attributes() {
-    if !is_root() {
-        skip!("trusted attributes are root's");
-    }
-    with(&["-a"]).args(["s", "new"]).check(|tree| {
-        tree.file("s/f", b"x")
-            .xattr("trusted.t", b"t")
-            .symlink("s/l", "f")
-            .xattr("trusted.l", b"l");
-    });
+    needs!(root);
+    with(&["-a"])
+        .words("s new")
+        .check(plant("s/f=x xattr:trusted.t=t s/l->f xattr:trusted.l=l"));
 }
 
 /// The layout says on which servers Lustre has put the file.
 #[test]
 fn keeps_layouts_only_on_the_same_filesystem() {
-    if !is_root() {
-        skip!("trusted attributes are root's");
-    }
+    needs!(root);
     let mount = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let (scratch, other) = (Scratch::in_memory(), Tree::at(mount.path()));
-    let tree = Tree::at(scratch.path());
-    tree.file("s", b"x")
-        .xattr("trusted.lov", b"layout")
-        .xattr("trusted.t", b"t");
-    other.file("whole", b"x").xattr("trusted.t", b"t");
+    let tree = Tree::at(&scratch);
+    tree.plant("s=x xattr:trusted.lov=layout xattr:trusted.t=t");
+    other.plant("whole=x xattr:trusted.t=t");
     let whole = Snapshot::of(other.path().join("whole"), Attributes::XATTRS);
     for (dest, expected) in [
         (
@@ -197,7 +164,7 @@ fn keeps_layouts_only_on_the_same_filesystem() {
         ),
         (other.path().join("d"), whole),
     ] {
-        let run = Run::new(CPZ).args(["-a", "s"]).arg(&dest);
+        let run = Run::new(CPZ).words("-a s").arg(&dest);
         run.current_dir(&scratch).output().assert_success();
         let copied = Snapshot::of(&dest, Attributes::XATTRS);
         assert_eq!(expected.diff(&copied), "");
@@ -207,36 +174,32 @@ fn keeps_layouts_only_on_the_same_filesystem() {
 #[test]
 fn keeps_times_of_access() {
     let only_files = |tree: &Tree| {
-        tree.file("f", b"content").atime(EARLIER).mtime(PAST);
+        tree.plant("f=content").atime(EARLIER).mtime(PAST);
     };
     with(&["-p"])
-        .args(["f", "new"])
+        .words("f new")
         .attributes(Attributes::ALL)
         .check(only_files);
 }
 
 #[test]
 fn keeps_all_if_a_default_acl_grants_more() {
-    if !has_program("setfacl") {
-        skip!("there is no setfacl");
-    }
+    needs!("setfacl");
     with(&["-a"])
         .in_scripts(PLAINLY, INHERITING_NOTHING)
-        .args(["s", "into"])
+        .words("s into")
         .check(|tree| {
             some_of_everything(tree);
-            tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
+            tree.plant("into/ acl:d:u:55:rwx,d:g:56:rwx");
         });
 }
 
 #[test]
 fn keeps_no_mode_if_a_default_acl_grants_more() {
-    with(&["--no-preserve=mode"])
-        .args(["s", "into"])
-        .check(|tree| {
-            some_of_everything(tree);
-            tree.dir("into").acl("d:u:55:rwx,d:g:56:rwx");
-        });
+    with(&["--no-preserve=mode"]).words("s into").check(|tree| {
+        some_of_everything(tree);
+        tree.plant("into/ acl:d:u:55:rwx,d:g:56:rwx");
+    });
 }
 
 #[test]
@@ -249,7 +212,7 @@ fn keeps_attributes_under_an_umask() {
 fn keeps_all_on_ext4() {
     let mount = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
     with(&["-a"])
-        .args(["s", "new"])
+        .words("s new")
         .on(mount.path())
         .check(some_of_everything);
 }
@@ -258,7 +221,7 @@ fn keeps_all_on_ext4() {
 fn keeps_all_in_memory() {
     let build = some_of_everything;
     with(&["-a"])
-        .args(["s", "new"])
+        .words("s new")
         .on(testkit::tree::memory())
         .check(build);
 }
@@ -266,9 +229,7 @@ fn keeps_all_in_memory() {
 /// The user may write to a file of root.
 #[test]
 fn names_the_times_that_it_may_not_set() {
-    if !is_root() {
-        skip!("only root can make files of others");
-    }
+    needs!(root);
     let script =
         "chown 0 theirs; chmod 666 theirs; exec setpriv --reuid 65534 --clear-groups \"$@\"";
     let table = CP.table().setting(|parity| parity.in_script(script));
@@ -329,9 +290,7 @@ fn links_and_their_targets() {
 /// link.
 #[test]
 fn drops_set_id_bits_with_the_owner() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let script = "chown -hR 0:0 s; chmod 6755 s/set-id s/fifo; chmod 7755 s/d s/all; mkdir -m 777 into; \
         chown -h 0:65533 s/all s/link; \
         exec setpriv --reuid 65534 --groups 65533 \"$@\"";

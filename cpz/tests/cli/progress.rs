@@ -24,12 +24,7 @@ struct Held {
 
 impl Held {
     fn new() -> Self {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .fifo("fifo")
-            .file("f", "12345")
-            .file("g", "")
-            .dir("d");
+        let scratch = Scratch::with("fifo<fifo> f=12345 g= d/");
         Self { scratch }
     }
 
@@ -56,7 +51,7 @@ impl Held {
 
     /// Lets the run go on by opening and closing the FIFO.
     fn release(&self) {
-        let fifo = self.scratch.path().join("fifo");
+        let fifo = self.scratch.at("fifo");
         // Use a thread, because opening waits until the run opens the FIFO too, and a failed run never does.
         thread::spawn(move || File::options().write(true).open(fifo).map(drop));
     }
@@ -92,7 +87,7 @@ fn a_line_fits_the_terminal_before_and_after_it_is_resized() {
     let held = Held::new();
     let mut live = held.start_at_a_terminal(30, "xterm", "--progress f fifo d");
     live.wait_for(Stream::Stdout, "50%  5 of 5 B, ETA 0:0");
-    let tty = std::fs::read_to_string(held.scratch.path().join("tty")).unwrap();
+    let tty = std::fs::read_to_string(held.scratch.at("tty")).unwrap();
     let resize = |columns: &str| {
         let args = ["-F", tty.trim(), "cols", columns];
         Run::new("stty").args(args).output().assert_success();
@@ -104,7 +99,7 @@ fn a_line_fits_the_terminal_before_and_after_it_is_resized() {
     resize("30");
     live.wait_for(Stream::Stdout, "\r50%  5 of 5 B, ETA ");
     let outcome = held.finish(live);
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     let shown = outcome.stdout_text();
     let drawings = drawings(&shown);
     let widths: Vec<_> = drawings.iter().map(|line| line.len()).collect();
@@ -118,7 +113,7 @@ fn a_line_fits_the_terminal_before_and_after_it_is_resized() {
         totals.starts_with(TOTALS) && totals.ends_with("/s)\r\n"),
         "{shown:?}"
     );
-    let copy = held.scratch.path().join("d/f");
+    let copy = held.scratch.at("d/f");
     assert_eq!(std::fs::read(copy).unwrap(), b"12345");
 }
 
@@ -131,7 +126,7 @@ fn a_line_names_the_source_directory_in_which_a_worker_is() {
     live.wait_for(Stream::Stdout, "]  0%  ");
     held.release();
     live.wait_for(Stream::Stdout, "  s\x1b[K");
-    let fifo = held.scratch.path().join("s/fifo");
+    let fifo = held.scratch.at("s/fifo");
     thread::spawn(move || File::options().write(true).open(fifo).map(drop));
     assert_eq!(live.finish().status, Status::Exit(0));
 }
@@ -203,7 +198,7 @@ fn messages_and_lines_of_a_log_are_whole() {
     live.wait_for(Stream::Stderr, "1 entry, 5 ");
     live.wait_for(Stream::Stderr, "\n");
     let outcome = held.finish(live);
-    assert_eq!(outcome.status, Status::Exit(1));
+    outcome.assert_status(1);
     let shown = outcome.stderr_text();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
@@ -219,7 +214,7 @@ fn messages_and_lines_of_a_log_are_whole() {
 #[test]
 fn sources_that_are_skipped_count_as_done() {
     let held = Held::new();
-    Tree::at(held.scratch.path()).file("d/f", "");
+    Tree::at(held.scratch.path()).plant("d/f=");
     let mut live = held.start_at_a_terminal(80, "xterm", "--progress -n f fifo d");
     live.wait_for(Stream::Stdout, "] 50%  0 entries, 0 of 5 B, ");
     held.finish(live);
@@ -234,7 +229,7 @@ fn sigusr1_is_answered_with_and_without_progress() {
     ] {
         let held = Held::new();
         let mut live = held.start(args);
-        while !held.scratch.path().join("d/f").exists() {
+        while !held.scratch.at("d/f").exists() {
             thread::yield_now();
         }
         // The file exists a moment before it is counted.
@@ -251,16 +246,15 @@ fn sigusr1_is_answered_with_and_without_progress() {
         }
         // The FIFO was being opened, and that call goes on.
         let outcome = held.finish(live);
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
-        assert!(held.scratch.path().join("d/fifo").exists());
+        outcome.assert_status(0);
+        assert!(held.scratch.at("d/fifo").exists());
     }
 }
 
 #[test]
 fn sigusr1_is_answered_while_a_list_is_read() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("a", "").dir("d");
-    let run = Run::new(CPZ).args(["--files0-from=-", "d"]);
+    let scratch = Scratch::with("a= d/");
+    let run = Run::new(CPZ).words("--files0-from=- d");
     let mut live = run.current_dir(&scratch).start();
     // The message shows that cpz is reading.
     live.write("a\0\0");
@@ -268,8 +262,8 @@ fn sigusr1_is_answered_while_a_list_is_read() {
     live.signal(Signal::USR1);
     live.wait_for(Stream::Stderr, "0 entries copied so far, 0 B in ");
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert!(scratch.path().join("d/a").exists());
+    outcome.assert_status(1);
+    assert!(scratch.at("d/a").exists());
 }
 
 #[test]
@@ -277,7 +271,7 @@ fn the_answer_to_sigusr1_takes_the_place_of_the_line() {
     let held = Held::new();
     let mut live = held.start_at_a_terminal(80, "xterm", "--progress f fifo d");
     live.wait_for(Stream::Stdout, "] 50%  ");
-    let kill = Run::new("sh").args(["-c", "kill -USR1 $(cat pid)"]);
+    let kill = Run::new("sh").words("-c 'kill -USR1 $(cat pid)'");
     let killed = kill.current_dir(&held.scratch).output();
     killed.assert_success();
     live.wait_for(
@@ -292,9 +286,9 @@ fn the_answer_to_sigusr1_takes_the_place_of_the_line() {
 fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
     let held = Held::new();
     let cp = CP.link("cp");
-    let run = Run::new(cp.path()).args(["-v", "f", "fifo", "d"]);
+    let run = Run::new(cp.path()).words("-v f fifo d");
     let live = run.current_dir(&held.scratch).start();
-    while !held.scratch.path().join("d/f").exists() {
+    while !held.scratch.at("d/f").exists() {
         thread::yield_now();
     }
     live.signal(Signal::USR1);
@@ -304,7 +298,7 @@ fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
     let script = format!("trap '' USR1; exec {CPZ} --copy-contents f fifo d");
     let run = Run::new("sh").args(["-c", &script]);
     let live = run.current_dir(&held.scratch).start();
-    while !held.scratch.path().join("d/f").exists() {
+    while !held.scratch.at("d/f").exists() {
         thread::yield_now();
     }
     live.signal(Signal::USR1);
@@ -315,9 +309,7 @@ fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
 #[test]
 fn leaves_questions_whole() {
     let held = Held::new();
-    Tree::at(held.scratch.path())
-        .file("d/f", "")
-        .file("d/g", "");
+    Tree::at(held.scratch.path()).plant("d/f= d/g=");
     let mut live = held.start(&["-i", "--progress=always", "f", "fifo", "g", "d"]);
     let question = |name: &str| format!("{CPZ}: overwrite 'd/{name}'? ");
     live.wait_for(Stream::Stderr, &question("f"));
@@ -328,7 +320,7 @@ fn leaves_questions_whole() {
     live.wait_for(Stream::Stderr, &format!("\n{}", question("g")));
     live.write("y\n");
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     let shown = outcome.stderr_text();
     let line = shown
         .strip_prefix(&*question("f"))
@@ -360,7 +352,7 @@ fn the_first_line_has_a_percentage_if_counting_is_quick() {
 #[track_caller]
 fn after_a_question(typed: &str) -> String {
     let held = Held::new();
-    Tree::at(held.scratch.path()).file("d/f", "");
+    Tree::at(held.scratch.path()).plant("d/f=");
     let run = held.run(&["-i", "--progress=always", "f", "fifo", "d"]);
     let mut live = run.input(Input::Terminal).start();
     let question = format!("{CPZ}: overwrite 'd/f'? ");

@@ -1,14 +1,13 @@
 //! The examples of the main README and of the recipes, as a reader types them.
 
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::{fs, path::Path, process::Command};
 
-use testkit::or_skip;
-use testkit::probe::{Skip, has_program};
-use testkit::run::run_examples;
-use testkit::skip;
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    needs, or_skip,
+    probe::Skip,
+    run::run_examples,
+    tree::{Scratch, Tree},
+};
 
 use crate::support::CPZ;
 
@@ -64,9 +63,7 @@ fn each_example_of_the_main_readme_does_what_it_says() {
 #[test]
 #[ignore = "slow"]
 fn each_recipe_does_what_it_says() {
-    if !has_program("git") {
-        skip!("there is no git");
-    }
+    needs!("git");
     let scratch = or_skip!(run("docs/recipes.md", 15, |dir| {
         let files = [
             "build/app",
@@ -92,7 +89,7 @@ fn each_recipe_does_what_it_says() {
         assert!(made.is_ok_and(|status| status.success()));
     }));
     for gone in ["feature", "dist", "go/pkg/mod", "job-1/main.o"] {
-        assert!(!scratch.path().join(gone).exists(), "{gone}");
+        assert!(!scratch.at(gone).exists(), "{gone}");
     }
-    assert!(scratch.path().join("build/app").exists());
+    assert!(scratch.at("build/app").exists());
 }

@@ -3,10 +3,10 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
-    or_skip,
-    probe::{FuseMount, Habits, Numbering, has_program},
+    needs,
+    probe::Numbering,
     run::Run,
-    skip,
+    served,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
@@ -15,15 +15,11 @@ use crate::support::{CPZ, succeeds};
 
 fn linked() -> (Scratch, String) {
     let source = Scratch::new();
-    Tree::at(source.path())
-        .file("d/a/one", "content")
-        .hardlink("d/a/one", "d/a/two")
-        .hardlink("d/a/one", "d/b/three")
-        .symlink("d/a/link", "one")
-        .hardlink("d/a/link", "d/b/link")
-        .fifo("d/pipe")
-        .hardlink("d/pipe", "d/b/pipe");
-    let d = source.path().join("d").display().to_string();
+    Tree::at(source.path()).plant(
+        "d/a/one=content d/a/two==d/a/one d/b/three==d/a/one d/a/link->one d/b/link==d/a/link
+        d/pipe<fifo> d/b/pipe==d/pipe",
+    );
+    let d = source.at("d").display().to_string();
     (source, d)
 }
 
@@ -33,13 +29,10 @@ fn are_kept_between_the_copies() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful, Numbering::Fresh] {
         for threads in ["--threads=1", "--threads=8"] {
             let (source, d) = linked();
-            let mount = or_skip!(FuseMount::with(Habits {
-                numbering,
-                ..Habits::default()
-            }));
+            let mount = served!(numbering);
             // In the second round all dests exist.
             for _ in 0..2 {
-                succeeds(mount.path(), &["-a", threads, &d, "."]);
+                succeeds(mount.path(), ["-a", threads, &d, "."]);
                 let stored = mount.stored();
                 assert_same_tree(source.path(), stored, Attributes::CONTENT);
                 for (name, links) in [("a/one", 3), ("b/link", 2), ("b/pipe", 2)] {
@@ -55,13 +48,10 @@ fn are_kept_between_the_copies() {
 #[ignore = "slow"]
 fn a_directory_is_copied_where_all_have_one_number() {
     for numbering in [Numbering::Equal, Numbering::Zero] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            numbering,
-            ..Habits::default()
-        }));
-        Tree::at(mount.stored()).file("s/file", "content");
-        succeeds(mount.path(), &["s", "d"]);
-        let copied = fs::read_to_string(mount.stored().join("d/file"));
+        let mount = served!(numbering);
+        Tree::at(mount.stored()).plant("s/file=content");
+        succeeds(mount.path(), "s d");
+        let copied = fs::read_to_string(mount.stored_at("d/file"));
         assert_eq!(copied.unwrap(), "content", "{numbering:?}");
     }
 }
@@ -69,33 +59,28 @@ fn a_directory_is_copied_where_all_have_one_number() {
 #[test]
 #[ignore = "slow"]
 fn are_kept_on_kernels_that_link_no_open_files() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let makers: [fn(&Tree); 3] = [
-        |tree| _ = tree.file("one", "content"),
-        |tree| _ = tree.symlink("one", "nowhere"),
+        |tree| _ = tree.plant("one=content"),
+        |tree| _ = tree.plant("one->nowhere"),
         |tree| _ = tree.fifo("one"),
     ];
     for make in makers {
         let source = Scratch::new();
         let tree = Tree::at(source.path());
         make(&tree);
-        tree.hardlink("one", "two");
-        let mount = or_skip!(FuseMount::with(Habits {
-            numbering: Numbering::Lasting,
-            ..Habits::default()
-        }));
+        tree.plant("two==one");
+        let mount = served!(numbering: Numbering::Lasting);
         // The first call makes a link by the name, the second one by a descriptor.
         let inject = "inject=linkat:error=ENOENT:when=2";
         let outcome = Run::new("strace")
             .args(["-qq", "-o", "/dev/null", "-e", inject, CPZ, "-a"])
-            .args(["one", "two"])
+            .words("one two")
             .arg(mount.path())
             .current_dir(&source)
             .output();
         outcome.assert_success();
-        let stat = fs::symlink_metadata(mount.stored().join("two")).unwrap();
+        let stat = fs::symlink_metadata(mount.stored_at("two")).unwrap();
         assert_eq!(stat.nlink(), 2);
     }
 }

@@ -21,7 +21,7 @@ fn two_reasons() -> Vec<String> {
 
 fn tree() -> Scratch {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..12 {
         tree.dir(format!("into/d{number}"));
     }
@@ -38,8 +38,7 @@ fn count(outcome: &Outcome, text: &str) -> usize {
 fn a_terminal_shows_ten_failures_with_each_reason_and_counts_the_others() {
     let scratch = tree();
     let run = Run::new(CPZ).args(two_reasons()).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
     let text = outcome.stdout_text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(count(&outcome, "cannot stat"), 10, "{outcome}");
@@ -66,8 +65,7 @@ fn one_failure_too_many_is_counted_in_the_singular() {
 fn a_pipe_gets_each_failure() {
     let scratch = tree();
     let run = Run::new(CPZ).args(two_reasons()).arg("into");
-    let outcome = run.current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let outcome = run.current_dir(&scratch).fails();
     assert_eq!(outcome.stderr_text().lines().count(), 24, "{outcome}");
     assert_eq!(count(&outcome, "more failure"), 0, "{outcome}");
 }
@@ -79,9 +77,8 @@ fn a_file_gets_each_failure_although_stdout_is_a_terminal() {
         .args(["-c", r#"exec "$@" 2>log"#, "sh", CPZ])
         .args(two_reasons())
         .arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let log = std::fs::read_to_string(scratch.path().join("log")).expect("a log");
+    or_skip!(run.current_dir(&scratch).at_terminal()).fails();
+    let log = std::fs::read_to_string(scratch.at("log")).expect("a log");
     assert_eq!(log.lines().count(), 24, "{log}");
 }
 
@@ -90,8 +87,7 @@ fn a_link_called_cp_writes_each_failure_at_a_terminal() {
     let scratch = tree();
     let link = CP.link("cp");
     let run = Run::new(link.path()).args(two_reasons()).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
     assert_eq!(outcome.stdout_text().lines().count(), 24, "{outcome}");
 }
 
@@ -108,11 +104,10 @@ fn totals_include_the_failures_that_were_only_counted() {
 
 #[test]
 fn warnings_are_never_only_counted() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "").dir("into");
+    let scratch = Scratch::with("f= into/");
     let run = Run::new(CPZ).args(["f"; 20]).arg("into");
     let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     assert_eq!(count(&outcome, "more than once"), 19, "{outcome}");
     assert_eq!(outcome.stdout_text().lines().count(), 19, "{outcome}");
 }
@@ -122,17 +117,16 @@ fn warnings_are_never_only_counted() {
 fn a_full_filesystem_is_reported_in_a_few_lines() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    wide_dirs(scratch.path().join("d"), 2_000);
+    wide_dirs(scratch.at("d"), 2_000);
     let remounted = Run::new("mount")
-        .args(["-o", "remount,nr_inodes=500"])
+        .words("-o remount,nr_inodes=500")
         .arg(full.path())
         .output();
     if remounted.status != Status::Exit(0) {
         skip!("no limit of inodes: {remounted}");
     }
     let run = Run::new(CPZ).arg("d").arg(full.path());
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
     assert_eq!(count(&outcome, "cannot create directory"), 10, "{outcome}");
     let text = outcome.stdout_text();
     let lines: Vec<&str> = text.lines().collect();
@@ -155,34 +149,29 @@ fn a_full_filesystem_is_reported_in_a_few_lines() {
 #[test]
 fn a_prompt_is_asked_and_answered_after_failures_that_are_only_counted() {
     let scratch = tree();
-    Tree::at(scratch.path())
-        .file("f", "new")
-        .file("into/f", "old");
-    let run = Run::new(CPZ)
-        .arg("-i")
-        .args(two_reasons())
-        .args(["f", "into"]);
+    scratch.plant("f=new into/f=old");
+    let run = Run::new(CPZ).arg("-i").args(two_reasons()).words("f into");
     let mut live = or_skip!(run.current_dir(&scratch).at_terminal()).start();
     live.wait_for(Stream::Stdout, "overwrite 'into/f'? ");
     live.write("y\n");
     live.wait_for(Stream::Stdout, "2 more failures: No such file or directory");
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let dest = std::fs::read(scratch.path().join("into/f")).expect("a dest");
+    outcome.assert_status(1);
+    let dest = std::fs::read(scratch.at("into/f")).expect("a dest");
     assert_eq!(dest, b"new");
 }
 
 #[test]
 fn counts_follow_an_interrupt() {
     let scratch = tree();
-    Tree::at(scratch.path()).fifo("fifo");
+    Tree::at(&scratch).fifo("fifo");
     let run = Run::new(CPZ)
         .arg("--copy-contents")
         .args(two_reasons())
-        .args(["fifo", "into"]);
+        .words("fifo into");
     let mut live = or_skip!(run.current_dir(&scratch).at_terminal()).start();
     // Waits until cpz opens the other end, and then until it has read nearly everything.
-    let mut fifo = File::create(scratch.path().join("fifo")).expect("a reader");
+    let mut fifo = File::create(scratch.at("fifo")).expect("a reader");
     fifo.write_all(&vec![1; 9 << 20]).expect("a reader");
     live.write("\x03");
     let piece = vec![1; 1 << 20];

@@ -10,7 +10,7 @@ use std::{
 use testkit::{
     or_skip,
     probe::{Skip, is_root},
-    run::{Call, Run, Status},
+    run::{Call, Run},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
@@ -20,17 +20,7 @@ use crate::support::{CP, CPZ, after_boot, complaint, succeeds, wait_for_boot};
 const AT: Duration = Duration::from_nanos(1_000_000_001);
 
 fn build(tree: &Tree) {
-    tree.file("s/a", "1")
-        .mtime(AT)
-        .file("s/b", "2")
-        .mtime(AT)
-        .hardlink("s/b", "s/c")
-        .symlink("s/link", "a")
-        .mtime(AT)
-        .fifo("s/fifo")
-        .mtime(AT)
-        .select("s")
-        .mtime(AT);
+    tree.plant("s/a=1 @1.1 s/b=2 @1.1 s/c==s/b s/link->a @1.1 s/fifo<fifo> @1.1 s @1.1");
 }
 
 fn inode(path: impl AsRef<Path>) -> u64 {
@@ -38,74 +28,32 @@ fn inode(path: impl AsRef<Path>) -> u64 {
 }
 
 #[test]
-fn keeps_what_is_complete_and_copies_the_rest() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    build(&tree);
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    let at = |name: &str| scratch.path().join("d").join(name);
-    let kept = ["a", "b", "link", "fifo"].map(|name| (at(name), inode(at(name))));
-    // Other content with the same size and time is trusted, and shows that nothing was copied.
-    tree.file("d/a", "x").mtime(AT);
-    // These are incomplete: they have another time, another size, or do not exist.
-    tree.file("d/b", "y").mtime(AT * 2);
-    fs::remove_file(at("c")).unwrap();
-    let run = Run::new(CPZ).args(["-aTv", "--resume", "--verify", "--stats=json"]);
-    let run = run.args(["--progress=always", "s", "d"]);
-    // The content of one file differs, as above.
-    let outcome = run.current_dir(&scratch).output();
-    let lines = outcome.stdout_text();
-    assert!(!lines.contains("s/a") && lines.contains("s/b"), "{lines}");
-    assert!(lines.contains(r#","kept":3,"compared":2,"#), "{lines}");
-    let totals = outcome.stderr_text();
-    assert!(totals.ends_with(", 3 kept, 2 compared\n"), "{totals}");
-    for (path, inode_before) in &kept {
-        assert_eq!(inode(path), *inode_before, "{path:?}");
-    }
-    assert_eq!(fs::read(at("a")).unwrap(), b"x");
-    assert_eq!(fs::read(at("b")).unwrap(), b"2");
-    assert_eq!(inode(at("b")), inode(at("c")));
-
-    tree.file("d/a", "longer").mtime(AT);
-    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
-    let all = Attributes::ALL - Attributes::ATIME;
-    let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
-    let difference = source.diff(&dest);
-    assert!(difference.is_empty(), "{difference}");
-}
-
-#[test]
 fn what_is_kept_gets_the_mode_and_the_owner_of_its_source() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     build(&tree);
-    tree.file("s/program", "1").mode(0o644).mtime(AT);
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    let kept = |name: &str| inode(scratch.path().join("d").join(name));
+    tree.plant("s/program=1 %644 @1.1");
+    succeeds(&scratch, "-aT s d");
+    let kept = |name: &str| inode(scratch.at("d").join(name));
     let before = ["a", "fifo", "link", "program"].map(kept);
     if is_root() {
         for name in ["s/a", "s/fifo", "s/link", "s/program"] {
-            lchown(scratch.path().join(name), Some(1), Some(2)).unwrap();
+            lchown(scratch.at(name), Some(1), Some(2)).unwrap();
         }
     }
-    tree.select("s/a").mode(0o4600);
-    tree.select("s/fifo").mode(0o640);
-    tree.select("s/program").mode(0o711);
+    tree.plant("s/a %4600 s/fifo %640 s/program %711");
     // Another user may have written a file that is to run with the rights of its owner.
-    tree.file("d/a", "x").mtime(AT);
-    let run = Run::new(CPZ).args(["-aT", "--resume", "--dry-run", "s", "d"]);
+    tree.plant("d/a=x @1.1");
+    let run = Run::new(CPZ).words("-aT --resume --dry-run s d");
     run.current_dir(&scratch).output().assert_success();
-    let program = fs::metadata(scratch.path().join("d/program")).unwrap();
+    let program = fs::metadata(scratch.at("d/program")).unwrap();
     assert_eq!(program.mode() & 0o7777, 0o644, "a dry run has set a mode");
-    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
+    succeeds(&scratch, "-aT --resume s d");
     assert_eq!(["a", "fifo", "link", "program"].map(kept), before);
     let trusted = if is_root() { "1" } else { "x" };
-    assert_eq!(
-        fs::read_to_string(scratch.path().join("d/a")).unwrap(),
-        trusted
-    );
+    assert_eq!(fs::read_to_string(scratch.at("d/a")).unwrap(), trusted);
     let all = Attributes::ALL - Attributes::ATIME - Attributes::CONTENT;
-    let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.path().join(name), all));
+    let [source, dest] = ["s", "d"].map(|name| Snapshot::of(scratch.at(name), all));
     let difference = source.diff(&dest);
     assert!(difference.is_empty(), "{difference}");
 }
@@ -115,7 +63,7 @@ fn what_is_kept_gets_the_mode_and_the_owner_of_its_source() {
 fn copies_files_again_from_which_a_power_cut_has_taken_content() {
     or_skip!(after_boot("true"));
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let data = vec![7; 300_000];
     let holes = [(0, &data[..9000]), (200_000, &data[..9000])];
     let lost = ["all", "end", "middle", "sparse"];
@@ -126,10 +74,12 @@ fn copies_files_again_from_which_a_power_cut_has_taken_content() {
     // These have the holes of their source, or holes for its zeros, or zeros for its holes.
     tree.sparse("s/kept/same", 300_000, &holes).mtime(AT);
     tree.sparse("s/kept/holes", 300_000, &holes).mtime(AT);
-    tree.file("s/kept/zeros", vec![0; 300_000]).mtime(AT);
-    tree.file("s/kept/full", &data).mtime(AT);
-    tree.file("s/kept/empty", "").mtime(AT);
-    succeeds(&scratch, &["-aT", "s", "d"]);
+    tree.file("s/kept/zeros", vec![0; 300_000])
+        .mtime(AT)
+        .file("s/kept/full", &data)
+        .mtime(AT)
+        .plant("s/kept/empty= @1.1");
+    succeeds(&scratch, "-aT s d");
     tree.sparse("d/all", 300_000, &[]).mtime(AT);
     tree.sparse("d/end", 300_000, &[(0, &data[..150_000])])
         .mtime(AT);
@@ -149,14 +99,11 @@ fn copies_files_again_from_which_a_power_cut_has_taken_content() {
     };
     // The files were changed since the boot, so a signal has ended the copy, and no power cut.
     kept(Run::new(CPZ), 9);
-    assert_eq!(
-        fs::read(scratch.path().join("d/all")).unwrap(),
-        [0; 300_000]
-    );
+    assert_eq!(fs::read(scratch.at("d/all")).unwrap(), [0; 300_000]);
     wait_for_boot();
     kept(after_boot(CPZ).unwrap(), 5);
     for name in lost {
-        let [copy, source] = ["d", "s"].map(|dir| scratch.path().join(dir).join(name));
+        let [copy, source] = ["d", "s"].map(|dir| scratch.at(dir).join(name));
         assert!(
             fs::read(copy).unwrap() == fs::read(source).unwrap(),
             "{name}"
@@ -171,11 +118,11 @@ fn copies_files_again_from_which_a_power_cut_has_taken_content() {
 fn reports_files_that_may_have_lost_content_but_cannot_be_compared() {
     or_skip!(after_boot("true"));
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.file("s/f", vec![7; 300_000]).mtime(AT);
-    succeeds(&scratch, &["-aT", "s", "d"]);
+    succeeds(&scratch, "-aT s d");
     tree.sparse("d/f", 300_000, &[]).mtime(AT);
-    tree.select("s/f").mode(0);
+    tree.plant("s/f %0");
     wait_for_boot();
     let run = after_boot("setpriv").unwrap();
     let run = run.args([
@@ -187,8 +134,7 @@ fn reports_files_that_may_have_lost_content_but_cannot_be_compared() {
         "s",
         "d",
     ]);
-    let outcome = run.current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let outcome = run.current_dir(&scratch).fails();
     let words = "cpz: cannot open 's/f' for reading: Permission denied\n";
     assert!(complaint(&outcome).starts_with(words), "{outcome}");
 }
@@ -198,14 +144,14 @@ fn reports_files_that_may_have_lost_content_but_cannot_be_compared() {
 fn looks_at_the_content_only_after_a_boot() {
     or_skip!(after_boot("true"));
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..5 {
-        tree.file(format!("s/f{number}"), "content").mtime(AT);
+        tree.plant(format!("s/f{number}=content")).mtime(AT);
     }
-    succeeds(&scratch, &["-aT", "s", "d"]);
+    succeeds(&scratch, "-aT s d");
     wait_for_boot();
     let looks = |run: Run| {
-        let run = run.args(["--threads=1", "-aT", "--resume", "s", "d"]);
+        let run = run.words("--threads=1 -aT --resume s d");
         let calls = run.current_dir(&scratch).calls()?;
         let of_file = |call: &&Call| call.shown.contains("/d/f");
         let looks = ["fadvise64", "lseek", "close"];
@@ -221,56 +167,39 @@ fn looks_at_the_content_only_after_a_boot() {
 }
 
 #[test]
-fn links_names_that_are_complete_but_not_linked() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    build(&tree);
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    let at = |name: &str| scratch.path().join("d").join(name);
-    for [gone, kept] in [["b", "c"], ["c", "b"]] {
-        fs::remove_file(at(gone)).unwrap();
-        succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
-        assert_eq!(inode(at(gone)), inode(at(kept)));
-        assert_eq!(fs::read(at(gone)).unwrap(), b"2");
-    }
-}
-
-#[test]
-fn compares_the_targets_of_links_and_the_numbers_of_devices() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.symlink("s/l", "one").mtime(AT);
-    tree.symlink("s/same", "one").mtime(AT);
-    if is_root() {
-        tree.char_device("s/null", 1, 3).mtime(AT);
-    }
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    let at = |name: &str| scratch.path().join("d").join(name);
-    let kept = inode(at("same"));
-    for name in ["s/l", "s/null"] {
-        let _ = fs::remove_file(scratch.path().join(name));
-    }
-    tree.symlink("s/l", "two").mtime(AT);
-    if is_root() {
-        tree.char_device("s/null", 1, 5).mtime(AT);
-    }
-    succeeds(&scratch, &["-aT", "--resume", "s", "d"]);
-    assert_eq!(fs::read_link(at("l")).unwrap(), Path::new("two"));
-    assert_eq!(inode(at("same")), kept);
-    if is_root() {
-        let number = |name| {
-            fs::symlink_metadata(scratch.path().join(name))
-                .unwrap()
-                .rdev()
-        };
-        assert_eq!(number("d/null"), number("s/null"));
-    }
-}
-
-#[test]
 fn dests_that_are_kept_or_not() {
     CP.rows(
-        r"
+        r#"
+        # What is complete is kept: other content with the same size and time is trusted. The rest has another time, another
+        # size, or does not exist.
+        s/a=1 @1.1 s/b=2 @1.1 s/c==s/b s/link->a @1.1 s/fifo<fifo> @1.1
+        d/a=x @1.1 d/b=y @2.2 d/link->a @1.1 d/fifo<fifo> @1.1
+        cpz -aTv --resume --stats=json s d
+        > 's/b' -> 'd/b'
+        > 's/c' -> 'd/c'
+        > ..."kept":3,...
+        = d/b=2 d/c==d/b
+        cpz -aT --resume --verify --progress=always s d
+        ! 'd/a' differs from 's/a'...
+        !! ..., 3 kept, 2 compared
+        = d/b=2 d/c==d/b
+        s/a=1 @1.1 d/a=longer @1.1
+        cpz -aT --resume s d
+        = d/a=1
+        # Names that are complete are linked.
+        s/b=2 @1.1 s/c==s/b d/b=2 @1.1
+        cpz -aT --resume s d
+        = d/c==d/b
+        s/b=2 @1.1 s/c==s/b d/c=2 @1.1
+        cpz -aT --resume s d
+        = d/b==d/c
+        # The targets of links are compared, and the numbers of devices.
+        s/l->two @1.1 d/l->one @1.1
+        cpz -aT --resume s d
+        = -d/l d/l->two
+        s/n<zero> @1.1 d/n<null> @1.1
+        root cpz -aT --resume s d
+        = -d/n d/n<zero>
         # A kept dest counts as made, also if the second source has its size and time.
         A/f=1 @1.1 (B/f=22 @2|B/f=2 @1.1) d/
         cpz -a --resume A/f B/f d
@@ -296,6 +225,6 @@ fn dests_that_are_kept_or_not() {
         ! try
         cpz -as --resume s d
         ! --resume is mutually exclusive with -l and -s
-        ! try",
+        ! try"#,
     );
 }

@@ -11,7 +11,7 @@ use testkit::{
     tree::{Scratch, Tree, noise, wide_dirs},
 };
 
-use crate::support::CPZ;
+use crate::support::{CPZ, cpz};
 
 /// Runs a command in a tree, in which the link `full` leads to the filesystem.
 fn run(program: impl AsRef<OsStr>, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {
@@ -75,14 +75,14 @@ fn keeps_copies_that_were_complete() {
     let scratch = Scratch::new();
     let content = noise(30_000);
     for i in 0..100 {
-        Tree::at(scratch.path()).file(format!("d/f{i}"), &content);
+        Tree::at(&scratch).file(format!("d/f{i}"), &content);
     }
     let outcome = run(CPZ, &scratch, &full, &["d", "full/"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let complaints = outcome.stderr_text();
     assert!(complaints.contains("No space left on device"), "{outcome}");
     for i in 0..100 {
-        let copy = std::fs::read(full.path().join(format!("d/f{i}"))).unwrap_or_default();
+        let copy = std::fs::read(full.at(format!("d/f{i}"))).unwrap_or_default();
         let complete = copy == content;
         let named = complaints.contains(&format!("full/d/f{i}'"));
         assert!(complete != named, "f{i}: {} bytes\n{outcome}", copy.len());
@@ -95,16 +95,16 @@ fn names_each_directory_that_has_no_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
     // Make more directories than the filesystem will have inodes.
-    wide_dirs(scratch.path().join("d"), 2_000);
+    wide_dirs(scratch.at("d"), 2_000);
     let remounted = Run::new("mount")
-        .args(["-o", "remount,nr_inodes=500"])
+        .words("-o remount,nr_inodes=500")
         .arg(full.path())
         .output();
     if remounted.status != Status::Exit(0) {
         skip!("no limit of inodes: {remounted}");
     }
     let outcome = run(CPZ, &scratch, &full, &["d", "full/"]);
-    assert_eq!(outcome.status, Status::Exit(1));
+    outcome.assert_status(1);
     let complaints = outcome.stderr_text();
     let made = Snapshot::of(&full, Attributes::NAMES).len() - 2;
     assert_eq!(complaints.lines().count(), 2_000 - made, "{outcome}");
@@ -120,12 +120,12 @@ fn names_each_directory_that_has_no_room() {
 fn replaced_without_room(flags: &[&str], content: &[u8]) -> Result<Snapshot, testkit::probe::Skip> {
     let full = LoopMount::new(Fs::Tmpfs, 1)?;
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/big", content);
-    Tree::at(full.path()).file("d/big", "old");
+    Tree::at(&scratch).file("d/big", content);
+    Tree::at(full.path()).plant("d/big=old");
     let args = [flags, &["-T", "d", "full/d"]].concat();
     let outcome = run(CPZ, &scratch, &full, &args);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let backup = std::fs::read(full.path().join("d/big")).unwrap_or_default();
+    outcome.assert_status(1);
+    let backup = std::fs::read(full.at("d/big")).unwrap_or_default();
     assert_eq!(backup, b"old", "{outcome}");
     Ok(Snapshot::of(&full, Attributes::NAMES))
 }
@@ -147,20 +147,19 @@ const LARGE_FILES: usize = 12;
 /// Copies large files to a filesystem of 32 MiB by eight workers. Returns the outcome and the dests.
 fn copies_large_files(full: &LoopMount, flags: &[&str]) -> (Outcome, Vec<Option<Vec<u8>>>) {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.symlink("full", full.path());
     for i in 0..LARGE_FILES {
         tree.file(format!("d/f{i}"), noise(LARGE));
     }
     let outcome = Run::new(CPZ)
-        .args(["-r", "-T", "--threads=8"])
+        .words("-r -T --threads=8")
         .args(flags)
-        .args(["d", "full/d"])
+        .words("d full/d")
         .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        .fails();
     let dests = (0..LARGE_FILES)
-        .map(|i| std::fs::read(full.path().join(format!("d/f{i}"))).ok())
+        .map(|i| std::fs::read(full.at(format!("d/f{i}"))).ok())
         .collect();
     (outcome, dests)
 }
@@ -226,28 +225,28 @@ fn keeps_the_dests_of_large_files_for_which_there_is_no_room() {
 fn copies_large_files_again_when_there_is_room() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 32));
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.file("d/a", noise(40 << 20));
     // The old dest makes room for the new one.
     tree.file("e/b", noise(LARGE)).file("e/c", noise(LARGE));
     Tree::at(full.path()).file("e/b", noise(LARGE));
     let outcome = run(CPZ, &scratch, &full, &["--threads=1", "d", "e", "full/"]);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let complaints = outcome.stderr_text();
     assert_eq!(complaints.lines().count(), 2, "{outcome}");
     assert!(!complaints.contains("e/b"), "{outcome}");
     assert!(complaints.contains("full/e/c'"), "{outcome}");
-    assert!(!full.path().join("e/c").exists());
+    assert!(!full.at("e/c").exists());
 }
 
 #[test]
 fn a_file_that_did_not_fit_is_called_incomplete_at_a_terminal() {
     let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     let scratch = Scratch::new();
-    Tree::at(scratch.path())
+    Tree::at(&scratch)
         .file("f", noise(3 << 20))
         .symlink("full", full.path());
-    let run = Run::new(CPZ).args(["f", "full"]).current_dir(&scratch);
+    let run = cpz(&scratch, "f full");
     let failure = "cpz: error writing 'full/f': No space left on device\n";
     let shown = or_skip!(run.at_terminal()).output().stdout_text();
     let shown = shown.replace("\r\n", "\n");

@@ -1,6 +1,6 @@
 //! A file is not copied to itself, under any name.
 
-use testkit::run::plant;
+use testkit::tree::plant;
 
 use crate::support::CP;
 
@@ -49,6 +49,6 @@ fn one_file_under_any_name() {
 
 #[test]
 fn refuses_a_directory_in_itself() {
-    CP.check_messages(&["d", "d"], plant(NAMES));
-    CP.check_messages(&["d", "dl"], plant(NAMES));
+    CP.check_messages(["d", "d"], plant(NAMES));
+    CP.check_messages(["d", "dl"], plant(NAMES));
 }

@@ -2,8 +2,8 @@
 
 use testkit::{
     probe::{Fs, LoopMount, is_root},
-    run::plant,
     skip,
+    tree::plant,
 };
 
 use crate::support::CP;

@@ -3,14 +3,15 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
 
 use testkit::{
-    or_skip,
+    habits, or_skip,
     probe::{Errno, FileType, FuseMount, Habits},
     run::{Run, Status},
+    served,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise},
 };
 
-use crate::support::{CPZ, complaint, succeeds};
+use crate::support::{CP, CPZ, complaint, succeeds};
 
 /// The time of files that are to stay.
 const AT: Duration = Duration::from_secs(1_000_000_000);
@@ -26,8 +27,7 @@ const OPTIONS: [&[&str]; 5] = [
 /// Makes files with and without holes.
 fn files(tree: &Tree) {
     let data = noise(70_000);
-    tree.file("empty", "")
-        .file("small", "1")
+    tree.plant("empty= small=1")
         .file("d/large", noise((4 << 20) + 5))
         .sparse("d/end", 1 << 20, &[(0, &data)])
         .sparse(
@@ -41,141 +41,66 @@ fn files(tree: &Tree) {
 /// Copies files to a filesystem with these habits, from it, and within it, with each of [`OPTIONS`].
 #[track_caller]
 fn copies_all(habits: Habits) {
-    let mount = or_skip!(FuseMount::with(habits));
+    let mount = or_skip!(FuseMount::with(habits.clone()));
     let local = Scratch::in_memory();
-    files(&Tree::at(local.path().join("s")));
-    files(&Tree::at(mount.stored().join("s")));
-    let expected = Snapshot::of(local.path().join("s"), Attributes::CONTENT);
-    let served = |name: &str| mount.path().join(name).display().to_string();
+    files(&Tree::at(local.at("s")));
+    files(&Tree::at(mount.stored_at("s")));
+    let expected = Snapshot::of(local.at("s"), Attributes::CONTENT);
+    let served = |name: &str| mount.at(name).display().to_string();
     for (number, options) in OPTIONS.into_iter().enumerate() {
         let [to, within, from] = ["to", "within", "from"].map(|way| format!("{way}{number}"));
         let copies = [
-            ("s".to_owned(), served(&to), mount.stored().join(&to)),
-            (served("s"), served(&within), mount.stored().join(&within)),
-            (served("s"), from.clone(), local.path().join(&from)),
+            ("s".to_owned(), served(&to), mount.stored_at(&to)),
+            (served("s"), served(&within), mount.stored_at(&within)),
+            (served("s"), from.clone(), local.at(&from)),
         ];
         for (source, dest, stored) in copies {
             let args = [options, &["-T", &source, &dest]].concat();
             succeeds(&local, &args);
             let difference = expected.diff(&Snapshot::of(stored, Attributes::CONTENT));
-            assert!(difference.is_empty(), "{args:?}\n{difference}");
+            assert!(difference.is_empty(), "{habits:?} {args:?}\n{difference}");
         }
     }
 }
 
 #[test]
 #[ignore = "slow"]
-fn content_is_read_and_written_if_the_server_cannot_copy() {
-    for errno in [Errno::FBIG, Errno::IO] {
-        copies_all(Habits {
-            copy_file_range: Some(errno),
-            ..Habits::default()
-        });
+fn content_is_complete_whatever_the_server_refuses() {
+    for errno in [Errno::IO, Errno::FBIG] {
+        copies_all(habits!(copy_file_range: Some(errno)));
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn files_get_their_size_if_the_server_extends_none() {
     for errno in [Errno::PERM, Errno::NOSYS] {
-        copies_all(Habits {
-            truncate: Some(errno),
-            ..Habits::default()
-        });
+        copies_all(habits!(truncate: Some(errno)));
+        copies_all(habits!(nonseekable: true, truncate: Some(errno)));
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn holes_are_filled_with_zeros_if_the_server_takes_content_in_order_only() {
-    copies_all(Habits {
-        nonseekable: true,
-        ..Habits::default()
-    });
-    copies_all(Habits {
-        nonseekable: true,
-        truncate: Some(Errno::PERM),
-        ..Habits::default()
-    });
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_source_whose_server_knows_no_holes_is_read() {
     for errno in [Errno::IO, Errno::NOSYS] {
-        copies_all(Habits {
-            seek: Some(errno),
-            ..Habits::default()
-        });
+        copies_all(habits!(seek: Some(errno)));
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn files_are_copied_if_the_server_refuses_to_open_without_waiting() {
     for errno in [Errno::INVAL, Errno::PERM] {
-        copies_all(Habits {
-            open_nonblocking: Some(errno),
-            ..Habits::default()
-        });
+        copies_all(habits!(open_nonblocking: Some(errno)));
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn files_are_copied_if_the_server_refuses_to_read_without_waiting() {
-    copies_all(Habits {
-        read_nonblocking: Some(Errno::AGAIN),
-        ..Habits::default()
-    });
-}
-
-#[test]
-#[ignore = "slow"]
-fn files_are_compared_if_the_server_refuses_direct_reads() {
-    copies_all(Habits {
-        direct_read: Some(Errno::INVAL),
-        ..Habits::default()
-    });
-}
-
-#[test]
-#[ignore = "slow"]
-fn all_of_a_file_is_copied_if_its_size_is_said_to_be_0() {
-    copies_all(Habits {
-        hidden_sizes: true,
-        ..Habits::default()
-    });
-}
-
-#[test]
-#[ignore = "slow"]
-fn all_of_a_file_is_copied_if_the_server_takes_few_bytes_at_a_time() {
-    copies_all(Habits {
-        longest_write: Some(10_000),
-        ..Habits::default()
-    });
+    copies_all(habits!(read_nonblocking: Some(Errno::AGAIN)));
+    copies_all(habits!(direct_read: Some(Errno::INVAL)));
+    copies_all(habits!(nonseekable: true));
+    copies_all(habits!(hidden_sizes: true));
+    copies_all(habits!(longest_write: Some(10_000)));
 }
 
 #[test]
 #[ignore = "slow"]
 fn a_file_that_cannot_be_read_to_its_end_is_reported() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        unreadable_from: Some(50_000),
-        ..Habits::default()
-    }));
+    let mount = served!(unreadable_from: Some(50_000));
     let tree = Tree::at(mount.stored());
     tree.file("s/bad", noise(60_000))
         .file("s/good", noise(40_000));
     for dest in ["d", "/dev/shm"] {
         let scratch = Scratch::in_memory();
         let dest = match dest {
-            "d" => mount.path().join("d"),
-            _ => scratch.path().join("d"),
+            "d" => mount.at("d"),
+            _ => scratch.at("d"),
         };
-        let run = Run::new(CPZ).args(["-rT", "s"]).args([&dest]);
-        let outcome = run.current_dir(mount.path()).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let run = Run::new(CPZ).words("-rT s").args([&dest]);
+        let outcome = run.current_dir(mount.path()).fails();
         let expected = "cpz: error reading 's/bad': Input/output error\n";
         assert_eq!(complaint(&outcome), expected);
         assert_eq!(fs::read(dest.join("good")).unwrap(), noise(40_000));
@@ -188,13 +113,10 @@ fn a_file_that_cannot_be_read_to_its_end_is_reported() {
 #[ignore = "slow"]
 fn content_that_the_kernel_cannot_write_later_is_reported_and_replaces_nothing() {
     for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT, Errno::PERM] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            write_back: Some(errno),
-            ..Habits::default()
-        }));
+        let mount = served!(write_back: Some(errno));
         let local = Scratch::in_memory();
         Tree::at(local.path()).file("f", noise(60_000)).mode(0o444);
-        let dest = mount.path().join("f");
+        let dest = mount.at("f");
         for options in [
             &["-r"][..],
             &["-a"],
@@ -204,13 +126,13 @@ fn content_that_the_kernel_cannot_write_later_is_reported_and_replaces_nothing()
             &["--preserve=timestamps"],
             &["-a", "--atomic"],
         ] {
-            Tree::at(mount.stored()).file("f", "old").mtime(AT);
-            let run = Run::new(CPZ).args(options).args(["f"]).arg(&dest);
+            Tree::at(mount.stored()).plant("f=old @1000000000");
+            let run = Run::new(CPZ).args(options).words("f").arg(&dest);
             let outcome = run.current_dir(&local).output();
             let row = format!("{errno} {options:?}: {outcome}");
             assert_eq!(outcome.status, Status::Exit(1), "{row}");
             assert_eq!(complaint(&outcome).lines().count(), 1, "{row}");
-            let stored = mount.stored().join("f");
+            let stored = mount.stored_at("f");
             let is_atomic = options.contains(&"--atomic");
             assert_eq!(fs::read(&stored).unwrap() == b"old", is_atomic, "{row}");
             let time = stored.metadata().unwrap().mtime();
@@ -233,32 +155,24 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
         FileType::CharDevice,
     ];
     for listed_type in kinds {
-        let mount = or_skip!(FuseMount::with(Habits {
-            listed_type: Some(listed_type),
-            ..Habits::default()
-        }));
+        let mount = served!(listed_type: Some(listed_type));
         for dir in ["s", "s/d", "s/odd-directory"] {
-            Tree::at(mount.stored().join(dir))
-                .file("odd-file", "content")
-                .file("odd-empty", "")
-                .hardlink("odd-file", "odd-name")
-                .dir("odd-directory")
-                .symlink("odd-link", "odd-file")
-                .symlink("odd-way", "odd-directory")
-                .fifo("odd-fifo")
-                .file("plain", "plain");
+            Tree::at(mount.stored_at(dir)).plant(
+                "odd-file=content odd-empty= odd-name==odd-file odd-directory/ odd-link->odd-file
+                odd-way->odd-directory odd-fifo<fifo> plain=plain",
+            );
         }
-        Tree::at(mount.stored()).file("s/odd-directory/odd-directory/f", "2");
-        let expected = mount.stored().join("s");
-        let source = mount.path().join("s").display().to_string();
+        Tree::at(mount.stored()).plant("s/odd-directory/odd-directory/f=2");
+        let expected = mount.stored_at("s");
+        let source = mount.at("s").display().to_string();
         let scratch = Scratch::in_memory();
         for options in [&["-r"][..], &["-a"], &["-ru"], &["-a", "--backup"]] {
             let kept = match options.contains(&"-a") {
                 true => Attributes::ALL - Attributes::ATIME - Attributes::XATTRS,
                 false => Attributes::CONTENT - Attributes::LINKS,
             };
-            let dest = scratch.path().join("d");
-            succeeds(&scratch, &[options, &["-T", &source, "d"]].concat());
+            let dest = scratch.at("d");
+            succeeds(&scratch, [options, &["-T", &source, "d"]].concat());
             let [expected, copy] = [&expected, &dest].map(|at| Snapshot::of(at, kept));
             let difference = expected.diff(&copy);
             assert!(
@@ -281,12 +195,12 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
             names
         };
         let made = [
-            ("-rs", scratch.path().join("d"), scratch.path().join("d")),
-            ("-al", mount.path().join("d"), mount.stored().join("d")),
+            ("-rs", scratch.at("d"), scratch.at("d")),
+            ("-al", mount.at("d"), mount.stored_at("d")),
         ];
         for (option, dest, stored) in made {
             let dest = dest.display().to_string();
-            succeeds(&scratch, &[option, "-T", &source, &dest]);
+            succeeds(&scratch, [option, "-T", &source, &dest]);
             let message = format!("{listed_type:?} {option}");
             assert_eq!(directories(&stored), directories(&expected), "{message}");
         }
@@ -297,35 +211,12 @@ fn an_entry_is_copied_by_its_type_whatever_the_listing_says() {
 #[test]
 #[ignore = "slow"]
 fn a_dest_that_is_gone_when_it_is_removed_is_replaced() {
-    let place = or_skip!(FuseMount::with(Habits {
-        after_unlink: Some(Errno::NOENT),
-        ..Habits::default()
-    }));
-    let source = Scratch::new();
-    Tree::at(source.path())
-        .file("s/file", "new")
-        .symlink("s/link", "nowhere")
-        .fifo("s/fifo");
-    let dest = place.path().join("d").display().to_string();
-    for options in [
-        &["-r", "--remove-destination"][..],
-        &["-a"],
-        &["-af"],
-        &["-a", "-b"],
-    ] {
-        Tree::at(place.stored().join("d"))
-            .file("file", "old")
-            .file("link", "old")
-            .file("fifo", "old");
-        let args = [options, &["-T", "s", &dest]].concat();
-        succeeds(&source, &args);
-        let [expected, copy] = [source.path().join("s"), place.stored().join("d")];
-        for name in ["file", "link", "fifo"] {
-            let [expected, copy] =
-                [&expected, &copy].map(|dir| Snapshot::of(dir.join(name), Attributes::CONTENT));
-            let difference = expected.diff(&copy);
-            assert!(difference.is_empty(), "{options:?} {difference}");
-        }
-        testkit::tree::remove_for_sure(&copy).unwrap();
-    }
+    let habits = habits!(after_unlink: Some(Errno::NOENT));
+    CP.table().served("m", habits).rows(
+        "s/file=new s/link->nowhere s/fifo<fifo> m/file=old m/link=old m/fifo=old
+        cpz (-r --remove-destination|-a|-af) -T s m
+        = m/file=new -m/link m/link->nowhere -m/fifo m/fifo<fifo>
+        cpz -abT s m
+        = m/file~=old m/link~=old m/fifo~=old m/file=new -m/link m/link->nowhere -m/fifo m/fifo<fifo>",
+    );
 }

@@ -31,17 +31,14 @@ fn small(tree: &Tree) {
     tree.file("s/a/content", noise(10_000))
         .mode(0o751)
         .mtime(AT)
-        .file("s/a/empty", "")
-        .mode(0o440)
+        .plant("s/a/empty= %440")
         .mtime(AT)
         .dir("s/empty-dir")
         .mtime(AT)
-        .select("s/a")
-        .mode(0o555)
+        .plant("s/a %555")
         .mtime(AT);
     for number in 0..40 {
-        tree.file(format!("s/many/{number}"), format!("{number}"))
-            .mtime(AT);
+        tree.plant(format!("s/many/{number}={number}")).mtime(AT);
     }
 }
 
@@ -56,22 +53,18 @@ fn special(tree: &Tree) {
     tree.file("s/twin", noise(100))
         .xattr("user.note", "value")
         .mtime(AT)
-        .hardlink("s/twin", "s/other-twin")
-        .fifo("s/pipe")
+        .plant("s/other-twin==s/twin s/pipe<fifo>")
         .mtime(AT)
         .socket("s/socket")
         .mtime(AT)
         .char_device("s/null", 1, 3)
         .mtime(AT)
-        .file("s/owned", "content")
-        .owner(1000, 1000)
-        .mode(0o4755)
+        .plant("s/owned=content :1000:1000 %4755")
         .mtime(AT);
 }
 
 fn symlinks(tree: &Tree) {
-    tree.symlink("s/link", "a/content")
-        .symlink("s/dangling", "nowhere");
+    tree.plant("s/link->a/content s/dangling->nowhere");
 }
 
 /// A filesystem, and what is compared on it.
@@ -136,7 +129,7 @@ fn compare(program: Program, options: &[&str], parts: &[Part]) {
     place.check([ONCE; 2], &["-p", "s", "d"], stored);
 
     stored(&Tree::at(place.mount.path()));
-    let served = place.mount.path().join("s");
+    let served = place.mount.at("s");
     let back = NEWEST_CP.parity().attributes(place.attributes);
     back.args(["-a", served.to_str().unwrap(), "d"])
         .check(|_| {});
@@ -192,7 +185,7 @@ fn copies_to_sshfs_are_those_of_gnu() {
     let place = or_skip!(Place::with(Program::Sshfs, &[]));
     let local = Scratch::new();
     symlinks(&Tree::at(local.path()));
-    let source = local.path().join("s").display().to_string();
+    let source = local.at("s").display().to_string();
     place.check([ONCE; 2], &[&source, "d"], |_| {});
 }
 
@@ -259,7 +252,7 @@ fn another_client_of_juicefs_sees_the_whole_copy() {
     for part in [plain, sparse, special, symlinks, odd] {
         part(&Tree::at(local.path()));
     }
-    let source = local.path().join("s").display().to_string();
+    let source = local.at("s").display().to_string();
     let ways: [&[&str]; 5] = [
         &["-aT"],
         &["-auT"],
@@ -268,14 +261,14 @@ fn another_client_of_juicefs_sees_the_whole_copy() {
         &["-aT", "--delete"],
     ];
     for (number, way) in ways.iter().enumerate() {
-        let dest = writer.path().join(number.to_string());
+        let dest = writer.at(number.to_string());
         let args = [*way, &[&source, dest.to_str().unwrap()]].concat();
         succeeds(&writer, &args);
         // The second run finds a dest that is older, and perhaps one that the source lacks.
         let tree = Tree::at(&dest);
-        tree.file("large", "older").mtime(Duration::from_secs(1));
+        tree.plant("large=older @1");
         if way.contains(&"--delete") {
-            tree.file("old/stray", "");
+            tree.plant("old/stray=");
         }
         succeeds(&writer, &args);
     }
@@ -284,7 +277,7 @@ fn another_client_of_juicefs_sees_the_whole_copy() {
     for (number, way) in ways.iter().enumerate() {
         // It shows no holes.
         let attributes = Attributes::ALL - Attributes::ATIME - Attributes::HOLES;
-        let [expected, copy] = [Path::new(&source), &reader.path().join(number.to_string())]
+        let [expected, copy] = [Path::new(&source), &reader.at(number.to_string())]
             .map(|at| Snapshot::of(at, attributes));
         let difference = expected.diff(&copy);
         assert!(difference.is_empty(), "{way:?}\n{difference}");

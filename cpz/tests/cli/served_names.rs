@@ -2,7 +2,6 @@
 
 use std::{
     fs::{self, File},
-    os::unix::fs::MetadataExt,
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
     thread,
@@ -11,27 +10,24 @@ use std::{
 
 use rustix::fs::inotify;
 use testkit::{
-    or_skip,
-    probe::{Errno, FuseMount, Habits, NOBODY, Names, Numbering, is_root},
+    habits, needs, or_skip,
+    probe::{Errno, FuseMount, Habits, NOBODY, Names, Numbering},
     run::{Outcome, Run, Status},
-    skip,
+    served,
     snapshot::{Attributes, Snapshot, assert_same_tree},
     tree::{Scratch, Tree, noise},
 };
 
-use crate::support::{CPZ, NEWEST_CP, complaint, succeeds};
+use crate::support::{CP, CPZ, NEWEST_CP, complaint, cpz, succeeds};
 
 const MIB: usize = 1 << 20;
 
 fn with_names(names: Names) -> Habits {
-    Habits {
-        names,
-        ..Habits::default()
-    }
+    habits!(names)
 }
 
 fn copy(dir: &Path, args: &[&str]) -> Outcome {
-    Run::new(CPZ).args(args).current_dir(dir).output()
+    cpz(dir, args).output()
 }
 
 /// Returns two names that a filesystem takes for the same.
@@ -47,58 +43,38 @@ const COLLIDING: [Names; 3] = [Names::LowerCase, Names::Cut(9), Names::Decompose
 
 /// Asserts that one of two colliding entries was copied, and that the other one was refused.
 #[track_caller]
-fn one_is_refused(names: Names, args: &[&str], build: impl Fn(&Tree, [&str; 2])) {
+fn one_is_refused(names: Names, option: &str, words: &str) {
     let source = Scratch::new();
-    let tree = Tree::at(source.path());
-    build(&tree, pair(names));
-    let place = or_skip!(FuseMount::with(with_names(names)));
-    let dest = place.path().join("new").display().to_string();
-    let args = [args, &["s", &dest]].concat();
-    let outcome = copy(source.path(), &args);
+    let [one, other] = pair(names);
+    source.plant(words.replace("ONE", one).replace("OTHER", other));
+    let place = served!(names);
+    let dest = place.at("new").display().to_string();
+    let outcome = cpz(source.path(), [option, "s", &dest]).output();
     assert_eq!(outcome.status, Status::Exit(1), "{names:?} {outcome}");
     let said = complaint(&outcome);
     assert!(
         said.ends_with(": File exists\n") && said.lines().count() == 1,
-        "{names:?} {args:?} {said}"
+        "{names:?} {option} {words} {said}"
     );
-    assert_eq!(fs::read_dir(place.stored().join("new")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(place.stored_at("new")).unwrap().count(), 1);
 }
 
 #[test]
 #[ignore = "slow"]
 fn the_second_of_two_names_in_a_new_directory_is_refused() {
     for names in COLLIDING {
-        let options = ["-r", "-a", "-b", "--remove-destination", "-u", "-n", "-f"];
-        for option in options {
-            one_is_refused(names, &[option], |tree, [one, other]| {
-                tree.file(format!("s/{one}"), "1")
-                    .file(format!("s/{other}"), "22");
-            });
+        for option in ["-r", "-a", "-b", "--remove-destination", "-u", "-n", "-f"] {
+            one_is_refused(names, option, "s/ONE=1 s/OTHER=22");
         }
-        one_is_refused(names, &["-r"], |tree, pair| {
-            for name in pair {
-                tree.file(format!("s/{name}"), "");
-            }
-        });
-        one_is_refused(names, &["-r"], |tree, pair| {
-            for name in pair {
-                tree.symlink(format!("s/{name}"), "nowhere");
-            }
-        });
-        one_is_refused(names, &["-r"], |tree, pair| {
-            for name in pair {
-                tree.fifo(format!("s/{name}"));
-            }
-        });
-        one_is_refused(names, &["-r"], |tree, pair| {
-            for name in pair {
-                tree.file(format!("s/{name}/f"), "");
-            }
-        });
-        one_is_refused(names, &["-a"], |tree, [one, other]| {
-            let one = format!("s/{one}");
-            tree.file(&one, "1").hardlink(&one, format!("s/{other}"));
-        });
+        for words in [
+            "s/ONE= s/OTHER=",
+            "s/ONE->nowhere s/OTHER->nowhere",
+            "s/ONE<fifo> s/OTHER<fifo>",
+            "s/ONE/f= s/OTHER/f=",
+        ] {
+            one_is_refused(names, "-r", words);
+        }
+        one_is_refused(names, "-a", "s/ONE=1 s/OTHER==s/ONE");
     }
 }
 
@@ -124,7 +100,7 @@ fn two_large_files_are_never_mixed() {
             ..with_names(Names::LowerCase)
         }));
         place.set_latency(Duration::from_millis(1));
-        let dest = place.path().join("d");
+        let dest = place.at("d");
         if !is_new {
             fs::create_dir(&dest).unwrap();
         }
@@ -132,9 +108,9 @@ fn two_large_files_are_never_mixed() {
         let outcome = copy(source.path(), &["--threads=8", "-rT", "s", &dest]);
         // cp overwrites in silence in a directory that existed.
         let status = if is_new { 1 } else { 0 };
-        assert_eq!(outcome.status, Status::Exit(status), "{outcome}");
+        outcome.assert_status(status);
         let mut files = 0;
-        for entry in fs::read_dir(place.stored().join("d")).unwrap() {
+        for entry in fs::read_dir(place.stored_at("d")).unwrap() {
             let content = fs::read(entry.unwrap().path()).unwrap();
             let whole = match content[0] {
                 b'A' => [12 * MIB, 3000],
@@ -159,11 +135,11 @@ fn directories_that_become_one_are_not_filled_at_once() {
     }
     let place = or_skip!(FuseMount::with(with_names(Names::LowerCase)));
     place.set_latency(Duration::from_millis(1));
-    fs::create_dir(place.path().join("d")).unwrap();
-    let dest = place.path().join("d").display().to_string();
-    succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
+    fs::create_dir(place.at("d")).unwrap();
+    let dest = place.at("d").display().to_string();
+    succeeds(source.path(), ["--threads=8", "-rT", "s", &dest]);
     for number in 0..40 {
-        let content = fs::read(place.stored().join(format!("d/sub/{number}"))).unwrap();
+        let content = fs::read(place.stored_at(format!("d/sub/{number}"))).unwrap();
         let whole = [vec![b'A'; 3000], vec![b'b'; 2000]];
         assert!(whole.contains(&content), "{number} is a mixture");
     }
@@ -186,22 +162,22 @@ fn directories_that_become_one_are_merged_as_by_cp() {
             first_look,
             ..with_names(Names::LowerCase)
         }));
-        fs::create_dir(place.path().join("d")).unwrap();
-        let dest = place.path().join("d").display().to_string();
-        succeeds(source.path(), &["--threads=8", "-rT", "s", &dest]);
+        fs::create_dir(place.at("d")).unwrap();
+        let dest = place.at("d").display().to_string();
+        succeeds(source.path(), ["--threads=8", "-rT", "s", &dest]);
         let merged = ["a", "b", "both", "both/a", "both/b"];
         let expected = (0..20).flat_map(|number| {
             let below = merged.map(|name| format!("late{number}/{name}"));
             [vec![format!("late{number}")], below.to_vec()].concat()
         });
-        let copied = Snapshot::of(place.stored().join("d"), Attributes::CONTENT);
+        let copied = Snapshot::of(place.stored_at("d"), Attributes::CONTENT);
         assert_eq!(copied.len(), 1 + expected.clone().count());
         for name in expected {
             let content = name
                 .ends_with('a')
                 .then_some("a")
                 .or(name.ends_with('b').then_some("b"));
-            let found = fs::read_to_string(place.stored().join("d").join(&name));
+            let found = fs::read_to_string(place.stored_at("d").join(&name));
             assert_eq!(found.ok().as_deref(), content, "{name}");
         }
     }
@@ -220,32 +196,16 @@ fn trees_are_merged_if_all_dests_have_one_number() {
     }
     for numbering in [Numbering::Equal, Numbering::Zero] {
         for threads in ["--threads=2", "--threads=8"] {
-            let place = or_skip!(FuseMount::with(Habits {
-                numbering,
-                ..Habits::default()
-            }));
+            let place = served!(numbering);
             for dir in ["d/1/below", "d/2/below/deep", "d/3"] {
-                fs::create_dir_all(place.stored().join(dir)).unwrap();
+                fs::create_dir_all(place.stored_at(dir)).unwrap();
             }
-            let dest = place.path().join("d").display().to_string();
-            succeeds(source.path(), &[threads, "-rT", "s", &dest]);
-            let copy = place.stored().join("d");
-            assert_same_tree(source.path().join("s"), copy, Attributes::CONTENT);
+            let dest = place.at("d").display().to_string();
+            succeeds(source.path(), [threads, "-rT", "s", &dest]);
+            let copy = place.stored_at("d");
+            assert_same_tree(source.at("s"), copy, Attributes::CONTENT);
         }
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn copies_of_two_operands_to_one_directory_are_merged() {
-    let source = Scratch::new();
-    let tree = Tree::at(source.path());
-    tree.file("a/x/f", "1").file("b/x/g", "2");
-    let place = or_skip!(FuseMount::with(Habits::default()));
-    let dest = place.path().display().to_string();
-    succeeds(source.path(), &["-r", "a/.", "b/.", &dest]);
-    assert_eq!(fs::read(place.stored().join("x/f")).unwrap(), b"1");
-    assert_eq!(fs::read(place.stored().join("x/g")).unwrap(), b"2");
 }
 
 #[test]
@@ -253,16 +213,11 @@ fn copies_of_two_operands_to_one_directory_are_merged() {
 fn a_source_with_two_numbers_is_not_emptied() {
     for numbering in [Numbering::Lasting, Numbering::Fresh] {
         for size in [5, 3 * MIB] {
-            let place = or_skip!(FuseMount::with(Habits {
-                numbering,
-                ..Habits::default()
-            }));
+            let place = served!(numbering);
             let content = vec![b'x'; size];
             Tree::at(place.stored())
                 .file("f", &content)
-                .hardlink("f", "hard")
-                .hardlink("f", "d/f")
-                .hardlink("f", "s/f");
+                .plant("hard==f d/f==f s/f==f");
             for args in [
                 &["f", "hard"][..],
                 &["f", "f"],
@@ -273,7 +228,7 @@ fn a_source_with_two_numbers_is_not_emptied() {
                 // The numbers decide whether the copy is refused or made.
                 copy(place.path(), args);
                 for name in ["f", "hard", "d/f", "s/f"] {
-                    let found = fs::read(place.stored().join(name)).unwrap();
+                    let found = fs::read(place.stored_at(name)).unwrap();
                     assert!(found == content, "{numbering:?} {args:?} {name}");
                 }
             }
@@ -286,17 +241,11 @@ fn a_source_with_two_numbers_is_not_emptied() {
 fn a_source_is_not_emptied_through_its_mirror() {
     for habits in [
         Habits::default(),
-        Habits {
-            open_untruncated: Some(Errno::PERM),
-            ..Habits::default()
-        },
-        Habits {
-            utimens: Some(Errno::PERM),
-            ..Habits::default()
-        },
+        habits!(open_untruncated: Some(Errno::PERM)),
+        habits!(utimens: Some(Errno::PERM)),
     ] {
         let place = or_skip!(FuseMount::with(habits));
-        Tree::at(place.stored()).file("f", "precious");
+        Tree::at(place.stored()).plant("f=precious");
         let [stored, shown] = [place.stored(), place.path()].map(|at| at.join("f"));
         for [from, to] in [[&stored, &shown], [&shown, &stored]] {
             for option in ["-r", "-f", "--remove-destination"] {
@@ -310,62 +259,44 @@ fn a_source_is_not_emptied_through_its_mirror() {
 #[test]
 #[ignore = "slow"]
 fn another_file_of_the_same_size_and_time_is_overwritten() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
+    let place = served!();
     let time = Duration::from_secs(1_000_000_000);
     Tree::at(place.path())
-        .file("a", "one")
+        .plant("a=one")
         .mtime(time)
-        .file("b", "two")
+        .plant("b=two")
         .mtime(time)
-        .file("c", "one")
+        .plant("c=one")
         .mtime(time);
     for args in [["a", "b"], ["a", "c"]] {
-        succeeds(place.path(), &args);
-        let dest = place.path().join(args[1]);
+        succeeds(place.path(), args);
+        let dest = place.at(args[1]);
         assert_eq!(fs::read(&dest).unwrap(), b"one");
         let modified = fs::metadata(&dest).unwrap().modified().unwrap();
         assert!(modified > std::time::UNIX_EPOCH + time, "{args:?}");
     }
-    succeeds(place.path(), &["-p", "a", "c"]);
-    let modified = fs::metadata(place.path().join("c")).unwrap().modified();
+    succeeds(place.path(), "-p a c");
+    let modified = fs::metadata(place.at("c")).unwrap().modified();
     assert_eq!(modified.unwrap(), std::time::UNIX_EPOCH + time);
 }
 
 #[test]
 #[ignore = "slow"]
-fn another_file_of_the_same_content_is_replaced_if_that_is_asked_for() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
-    let time = Duration::from_secs(1_000_000_000);
-    for option in ["--remove-destination", "--atomic"] {
-        let tree = Tree::at(place.path());
-        tree.file("s", "equal")
-            .mtime(time)
-            .file("d", "equal")
-            .mtime(time);
-        tree.hardlink("d", format!("other{option}"));
-        succeeds(place.path(), &[option, "s", "d"]);
-        let replaced = fs::metadata(place.stored().join("d")).unwrap();
-        assert_eq!(replaced.nlink(), 1, "{option}");
-    }
-}
-
-#[test]
-#[ignore = "slow"]
 fn a_source_that_another_process_touches_is_not_the_dest() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
+    let place = served!();
     let names: Vec<_> = (0..50).map(|number| format!("s/{number}")).collect();
     let tree = Tree::at(place.path());
     for name in &names {
         tree.file(name, "equal");
     }
-    succeeds(place.path(), &["-aT", "s", "d"]);
+    succeeds(place.path(), "-aT s d");
     let begin = SystemTime::now();
     let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             while !is_done.load(Ordering::Relaxed) {
                 for name in &names {
-                    let file = File::options().write(true).open(place.path().join(name));
+                    let file = File::options().write(true).open(place.at(name));
                     file.unwrap().set_modified(SystemTime::now()).unwrap();
                 }
             }
@@ -373,12 +304,12 @@ fn a_source_that_another_process_touches_is_not_the_dest() {
         thread::sleep(Duration::from_millis(50));
         for _ in 0..3 {
             let outcome = copy(place.path(), &["-rT", "s", "d"]);
-            assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+            outcome.assert_status(0);
         }
         is_done.store(true, Ordering::Relaxed);
     });
     for name in &names {
-        let source = fs::metadata(place.stored().join(name)).unwrap();
+        let source = fs::metadata(place.stored_at(name)).unwrap();
         assert!(
             source.modified().unwrap() >= begin,
             "{name} got an old time"
@@ -390,10 +321,7 @@ fn a_source_that_another_process_touches_is_not_the_dest() {
 #[ignore = "slow"]
 fn files_that_can_only_be_opened_empty_are_overwritten() {
     for errno in [Errno::PERM, Errno::INVAL, Errno::IO] {
-        let place = or_skip!(FuseMount::with(Habits {
-            open_untruncated: Some(errno),
-            ..Habits::default()
-        }));
+        let place = served!(open_untruncated: Some(errno));
         let table = NEWEST_CP.table();
         table.setting(|parity| parity.on(place.path())).rows(
             "s/f=new s/e= d/f='old content' d/e=old
@@ -409,13 +337,10 @@ fn files_that_can_only_be_opened_empty_are_overwritten() {
 fn files_that_cannot_be_opened_are_replaced_with_force() {
     for errno in [Errno::IO, Errno::PERM] {
         for truncate in [None, Some(errno)] {
-            let place = or_skip!(FuseMount::with(Habits {
-                truncate,
+            let place = served!(truncate,
                 // Opening it fails, or it opens and cannot be emptied.
                 open_untruncated: Some(errno).filter(|_| truncate.is_none()),
-                open_truncated: Some(errno),
-                ..Habits::default()
-            }));
+                open_truncated: Some(errno));
             // With the same size and time, it could be the source, and would be replaced without being opened.
             let table = NEWEST_CP.table();
             let table = table.setting(|parity| parity.on(place.path()));
@@ -428,10 +353,7 @@ fn files_that_cannot_be_opened_are_replaced_with_force() {
 #[ignore = "slow"]
 fn files_that_cannot_be_truncated_are_overwritten() {
     for errno in [Errno::PERM, Errno::NOSYS] {
-        let place = or_skip!(FuseMount::with(Habits {
-            truncate: Some(errno),
-            ..Habits::default()
-        }));
+        let place = served!(truncate: Some(errno));
         let table = NEWEST_CP.table();
         let table = table.setting(|parity| parity.on(place.path()));
         table.rows("n=new (f='old content'|f=) \n cpz (-r|-a|-f|-u) n f");
@@ -462,14 +384,14 @@ fn a_watcher_of_the_dest_learns_of_each_empty_file() {
     let source = Scratch::new();
     let tree = Tree::at(source.path());
     for number in 0..4 {
-        tree.file(format!("s/{number}"), "");
+        tree.plant(format!("s/{number}="));
     }
     let link = Scratch::new();
-    let cp = link.path().join("cp");
+    let cp = link.at("cp");
     std::os::unix::fs::symlink(CPZ, &cp).unwrap();
     for program in [Path::new(CPZ), &cp] {
         let dest = Scratch::new();
-        let run = Run::new(program).args(["-rT", "s"]).arg(dest.path());
+        let run = Run::new(program).words("-rT s").arg(dest.path());
         let names = closed(&run.current_dir(&source), dest.path());
         assert_eq!(names, ["0", "1", "2", "3"]);
     }
@@ -478,9 +400,7 @@ fn a_watcher_of_the_dest_learns_of_each_empty_file() {
 #[test]
 #[ignore = "slow"]
 fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let source = Scratch::in_memory();
     Tree::at(source.path())
         .file("s/pack", vec![1; MIB])
@@ -491,11 +411,10 @@ fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() 
     for (user, option) in [(0, "-r"), (0, "-a"), (NOBODY, "-r"), (NOBODY, "-p")] {
         let dest = Scratch::in_memory();
         Tree::at(dest.path())
-            .dir("d")
-            .mode(0o777)
+            .plant("d/ %777")
             .select("")
             .mode(0o755);
-        let dir = dest.path().join("d");
+        let dir = dest.at("d");
         let args = [option, "s/pack", "s/plain"];
         let run = Run::new(CPZ).uid(user).args(args).arg(&dir);
         let names = closed(&run.current_dir(&source), &dir);
@@ -506,7 +425,7 @@ fn a_watcher_of_the_dest_learns_of_large_files_that_their_owner_may_not_write() 
 #[test]
 #[ignore = "slow"]
 fn no_server_is_trusted_with_a_file_without_a_name() {
-    let place = or_skip!(FuseMount::with(Habits::default()));
+    let place = served!();
     let source = Scratch::in_memory();
     Tree::at(source.path()).file("s/large", vec![1; MIB]);
     for args in [&["-r", "s"][..], &["s/large"]] {
@@ -516,4 +435,19 @@ fn no_server_is_trusted_with_a_file_without_a_name() {
         let unnamed = calls.iter().find(|call| call.shown.contains("O_TMPFILE"));
         assert!(unnamed.is_none(), "{args:?}: {unnamed:?}");
     }
+}
+
+#[test]
+#[ignore = "slow"]
+fn a_served_dest_is_merged_or_replaced() {
+    CP.table().served("m", habits!()).rows(
+        "# Two operands are copied to one directory.
+        a/x/f=1 b/x/g=2 m/
+        cpz -r a/. b/. m
+        = m/x/f=1 m/x/g=2
+        # A dest of the same size, time and content is another file.
+        m/s=equal @1000000000 m/d=equal @1000000000 m/other==m/d
+        cpz (--remove-destination|--atomic) m/s m/d
+        = -m/d m/d=equal",
+    );
 }

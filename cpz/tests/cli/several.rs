@@ -2,13 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{
-    or_skip,
-    probe::{self, gnu},
-    run::Run,
-    skip,
-    tree::{Scratch, Tree},
-};
+use testkit::{needs, or_skip, probe::gnu, run::Run, tree::Scratch};
 
 use crate::support::{CP, CPZ};
 
@@ -95,12 +89,7 @@ fn directories_of_one_name() {
 #[test]
 fn copies_directories_in_their_order_on_one_thread() {
     let said = |program: &Path, args: &[&str]| {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("a/f", b"")
-            .file("b/f", b"")
-            .file("c/f", b"")
-            .dir("d");
+        let scratch = Scratch::with("a/f= b/f= c/f= d/");
         let operands = ["-rv", "a", "b", "c", "d"];
         let run = Run::new(program).args(args).args(operands);
         run.current_dir(&scratch).output().stdout_text()
@@ -112,14 +101,8 @@ fn copies_directories_in_their_order_on_one_thread() {
 
 #[test]
 fn are_compared_without_random_numbers() {
-    if !probe::has_program("strace") {
-        skip!("there is no strace");
-    }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("s/a", "content")
-        .hardlink("s/a", "t/b")
-        .dir("into");
+    needs!("strace");
+    let scratch = Scratch::with("s/a=content t/b==s/a into/");
     let words = "-a --backup=numbered s t s/a t/b into".split(' ');
     let outcome = Run::new("strace")
         .args([

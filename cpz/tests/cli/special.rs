@@ -1,6 +1,7 @@
 //! Symlinks, FIFOs, sockets and devices. A copy must not block on them.
 
-use testkit::{probe, skip};
+use testkit::needs;
+use testkit::tree::plant;
 
 use crate::support::CP;
 
@@ -57,10 +58,8 @@ fn special_files_are_made() {
 
 #[test]
 fn recreates_devices() {
-    if !probe::is_root() {
-        skip!("only root can make devices");
-    }
-    CP.check(["d", "null", "into"], |tree| {
+    needs!(root);
+    CP.check("d null into", |tree| {
         tree.char_device("null", 1, 3)
             .char_device("d/zero", 1, 5)
             .mode(0o666)
@@ -78,7 +77,7 @@ fn reads_a_fifo_without_r() {
     let ours = wrapper(&format!("'{}'", cp.path().display()));
     CP.parity()
         .in_scripts(&ours, &wrapper("cp"))
-        .args(["fifo", "out"])
+        .words("fifo out")
         .check(|tree| {
             tree.fifo("fifo");
         });
@@ -88,10 +87,8 @@ fn reads_a_fifo_without_r() {
 fn writes_into_a_fifo() {
     CP.parity()
         .in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
-        .args(["f", "fifo"])
-        .check(|tree| {
-            tree.file("f", b"content\n").fifo("fifo");
-        });
+        .words("f fifo")
+        .check(plant("f='content\n' fifo<fifo>"));
 }
 
 #[test]
@@ -101,10 +98,8 @@ fn writes_into_a_fifo_without_r() {
     let ours = script(&format!("'{}'", cp.path().display()));
     CP.parity()
         .in_scripts(&ours, &script("cp"))
-        .args(["f", "fifo"])
-        .check(|tree| {
-            tree.file("f", b"content\n").fifo("fifo");
-        });
+        .words("f fifo")
+        .check(plant("f='content\n' fifo<fifo>"));
 }
 
 #[test]

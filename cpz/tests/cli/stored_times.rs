@@ -9,10 +9,10 @@ use std::{
 };
 
 use testkit::{
-    or_skip,
-    probe::{Fs, FuseMount, Habits, LoopMount, NOBODY, is_root},
+    needs, or_skip,
+    probe::{Fs, LoopMount, NOBODY},
     run::{Run, Status},
-    skip,
+    served,
     tree::{Scratch, Tree},
 };
 
@@ -73,12 +73,12 @@ impl<'a> Pair<'a> {
     }
 
     fn set_source(&self, content: &str, time: SystemTime) {
-        write(&self.source.path().join("f"), content, time);
+        write(&self.source.at("f"), content, time);
     }
 
     fn copy(&self, options: &[&str]) {
         let operands = [self.source.path(), self.dest].map(|path| path.to_str().unwrap());
-        succeeds("/", &[options, &operands].concat());
+        succeeds("/", [options, &operands].concat());
     }
 
     fn content(&self) -> String {
@@ -150,20 +150,26 @@ fn cp_decides_the_same() {
         Duration::from_secs(4_102_444_800),
     ];
     for (number, time) in times.into_iter().enumerate() {
-        tree.file(format!("s/{number}"), "new").mtime(time);
-        tree.symlink(format!("s/l{number}"), "new").mtime(time);
-        tree.file(format!("s/h{number}"), "new").mtime(time);
-        tree.hardlink(format!("s/h{number}"), format!("s/i{number}"));
+        tree.plant(format!("s/{number}=new"))
+            .mtime(time)
+            .plant(format!("s/l{number}->new"))
+            .mtime(time)
+            .plant(format!("s/h{number}=new"))
+            .mtime(time)
+            .plant(format!("s/i{number}==s/h{number}"));
     }
-    let from = source.path().join("s").display().to_string();
+    let from = source.at("s").display().to_string();
     for options in [&["-au"][..], &["-pu"], &["-u"]] {
         let parity = NEWEST_CP.parity().args(options).args(["-T", &from, "d"]);
         parity.on(mount.path()).check(|tree| {
             for number in 0..times.len() {
-                tree.file(format!("d/{number}"), "old").mtime(second);
-                tree.symlink(format!("d/l{number}"), "old").mtime(second);
-                tree.file(format!("d/h{number}"), "old").mtime(second);
-                tree.hardlink(format!("d/h{number}"), format!("d/i{number}"));
+                tree.plant(format!("d/{number}=old"))
+                    .mtime(second)
+                    .plant(format!("d/l{number}->old"))
+                    .mtime(second)
+                    .plant(format!("d/h{number}=old"))
+                    .mtime(second)
+                    .plant(format!("d/i{number}==d/h{number}"));
             }
         });
     }
@@ -218,11 +224,7 @@ fn servers_may_cut_and_limit_times() {
     {
         let last = time_range.as_ref().map_or(0, |range| *range.end());
         let first = time_range.as_ref().map_or(0, |range| *range.start());
-        let mount = or_skip!(FuseMount::with(Habits {
-            time_step_seconds,
-            time_range,
-            ..Habits::default()
-        }));
+        let mount = served!(time_step_seconds, time_range);
         let pair = Pair::to(mount.path());
         for options in COPIES {
             for seconds in [
@@ -247,19 +249,12 @@ fn servers_may_cut_and_limit_times() {
 #[test]
 #[ignore = "slow"]
 fn a_failed_copy_is_older_than_its_source_even_if_times_are_set_only_in_pairs() {
-    let from = or_skip!(FuseMount::with(Habits {
-        unreadable_from: Some(1 << 17),
-        ..Habits::default()
-    }));
-    let to = or_skip!(FuseMount::with(Habits {
-        lone_times_ignored: true,
-        ..Habits::default()
-    }));
+    let from = served!(unreadable_from: Some(1 << 17));
+    let to = served!(lone_times_ignored: true);
     let [source, dest] = [from.path(), to.path()].map(|dir| dir.join("f"));
     fs::write(&source, vec![1; 1 << 20]).unwrap();
     fs::write(&dest, "old").unwrap();
-    let outcome = Run::new(CPZ).arg(&source).arg(&dest).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    Run::new(CPZ).arg(&source).arg(&dest).fails();
     let [source, dest] = [source, dest].map(|path| fs::metadata(path).unwrap().modified().unwrap());
     assert!(dest < source, "{dest:?} {source:?}");
 }
@@ -272,11 +267,11 @@ fn the_times_of_links_are_cut_too() {
     let (dest, tree) = (mount.path(), Tree::at(source.path()));
     let copy = |options: &[&str]| {
         let operands = [source.path(), dest].map(|path| path.to_str().unwrap());
-        succeeds("/", &[options, &operands].concat());
+        succeeds("/", [options, &operands].concat());
     };
     for options in COPIES {
         let time = Duration::new(1_000_000_000, 5);
-        tree.symlink("l", "one").mtime(time);
+        tree.plant("l->one").mtime(time);
         copy(&["-aT"]);
         let inode = |path: &Path| {
             use std::os::unix::fs::MetadataExt;
@@ -285,12 +280,11 @@ fn the_times_of_links_are_cut_too() {
         let before = inode(&dest.join("l"));
         copy(options);
         assert_eq!(inode(&dest.join("l")), before, "{options:?}");
-        fs::remove_file(source.path().join("l")).unwrap();
-        tree.symlink("l", "two")
-            .mtime(time + Duration::from_secs(1));
+        fs::remove_file(source.at("l")).unwrap();
+        tree.plant("l->two").mtime(time + Duration::from_secs(1));
         copy(options);
         assert_eq!(fs::read_link(dest.join("l")).unwrap(), Path::new("two"));
-        fs::remove_file(source.path().join("l")).unwrap();
+        fs::remove_file(source.at("l")).unwrap();
     }
 }
 
@@ -299,7 +293,7 @@ fn traced(pair: &Pair<'_>, strace: &[&str], options: &[&str]) -> (testkit::run::
     let dir = Scratch::new();
     let log = dir.path().join("log");
     let outcome = Run::new("strace")
-        .args(["-f", "-e", "trace=utimensat,fstat", "-o"])
+        .words("-f -e trace=utimensat,fstat -o")
         .arg(&log)
         .args(strace)
         .arg(CPZ)
@@ -315,18 +309,16 @@ fn traced(pair: &Pair<'_>, strace: &[&str], options: &[&str]) -> (testkit::run::
 #[ignore = "slow"]
 fn a_filesystem_is_asked_rarely() {
     let mount = or_skip!(whole_seconds());
-    if !testkit::probe::has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let pair = Pair::to(mount.path());
     for number in 0..400_u32 {
         let time = at(1_000_000_000 + i64::from(number * 7919 % 400), number + 1);
-        write(&pair.source.path().join(number.to_string()), "abc", time);
+        write(&pair.source.at(number.to_string()), "abc", time);
     }
     pair.copy(&["-aT"]);
     for options in COPIES {
         let (outcome, log) = traced(&pair, &[], options);
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
         let calls = log
             .lines()
             .filter(|line| line.contains("utimensat("))
@@ -340,9 +332,7 @@ fn a_filesystem_is_asked_rarely() {
 #[ignore = "slow"]
 fn a_run_that_is_killed_while_it_asks_leaves_no_file_that_looks_complete() {
     let mount = or_skip!(whole_seconds());
-    if !testkit::probe::has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let pair = Pair::to(mount.path());
     let mut killed = 0;
     for options in COPIES {
@@ -386,9 +376,7 @@ fn a_dry_run_asks_nothing_and_predicts_a_copy() {
 #[test]
 #[ignore = "slow"]
 fn a_dest_whose_time_may_not_be_set_is_copied() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let mount = or_skip!(whole_seconds());
     let pair = Pair::to(mount.path());
     let path = pair.dest.join("f");
@@ -396,13 +384,12 @@ fn a_dest_whose_time_may_not_be_set_is_copied() {
         pair.begin(at(1_000_000_000, 5));
         write(&path, "old", at(1_000_000_000, 0));
         let tree = Tree::at(pair.dest);
-        tree.select("f").owner(0, 0).mode(0o666);
-        tree.select("").mode(0o777);
+        tree.plant("f :0:0 %666").select("").mode(0o777);
         pair.set_source("new", at(1_000_000_000, 5));
         Tree::at(pair.source.path()).mode(0o755);
         let run = Run::new(CPZ).args(options).arg("--no-preserve=all");
         let run = run.arg("--preserve=timestamps").uid(NOBODY);
-        run.arg(pair.source.path().join("f")).arg(&path).output();
+        run.arg(pair.source.at("f")).arg(&path).output();
         assert_eq!(pair.content(), "new", "{options:?}");
     }
 }

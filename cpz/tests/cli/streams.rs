@@ -11,7 +11,7 @@ use testkit::{
     or_skip,
     probe::gnu,
     run::{Link, normal_lines},
-    tree::{Scratch, Tree, wide},
+    tree::{Scratch, wide},
 };
 
 use crate::support::{CP, CPZ};
@@ -27,7 +27,7 @@ fn closed_pipe() -> PipeWriter {
 /// Runs a shell script with `"$0"` for the program, in a directory that holds 300 files in `d`.
 fn run_into_closed_pipe(script: &str, program: &Path) -> (Output, Scratch) {
     let scratch = Scratch::new();
-    wide(scratch.path().join("d"), 300);
+    wide(scratch.at("d"), 300);
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(program)
@@ -63,7 +63,7 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
     let [ours, gnu] = [CPZ.into(), or_skip!(gnu("cp"))].map(|program| {
         let (output, scratch) = run_into_closed_pipe(script, &program);
         let lines = normal_lines(&output.stderr, &program);
-        let copied = std::fs::read_dir(scratch.path().join("new")).map(Iterator::count);
+        let copied = std::fs::read_dir(scratch.at("new")).map(Iterator::count);
         (output.status.code(), lines, copied.ok())
     });
     assert_eq!(ours, gnu);
@@ -93,10 +93,7 @@ fn a_closed_stream_is_neither_copied_nor_written_to() {
         r#""$0" new /dev/stdout >&-"#,
         r#""$0" new /proc/self/fd/2 2>&-"#,
     ] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("old", "old")
-            .file("new", "new");
+        let scratch = Scratch::with("old=old new=new");
         let status = Command::new("sh")
             .args(["-c", script])
             .arg(cp.path())
@@ -104,8 +101,8 @@ fn a_closed_stream_is_neither_copied_nor_written_to() {
             .stderr(Stdio::null())
             .status();
         assert_eq!(status.unwrap().code(), Some(1), "{script}");
-        let kept = std::fs::read_to_string(scratch.path().join("old")).unwrap();
+        let kept = std::fs::read_to_string(scratch.at("old")).unwrap();
         assert_eq!(kept, "old", "{script}");
-        assert!(!scratch.path().join("stdin").exists(), "{script}");
+        assert!(!scratch.at("stdin").exists(), "{script}");
     }
 }

@@ -4,7 +4,7 @@ use std::{fs, path::Path, thread, time::Duration};
 
 use testkit::{
     probe::Skip,
-    run::{Outcome, Pair, Run, Status},
+    run::{Outcome, Pair, Run, Status, Words},
 };
 
 /// The command, or another build of it if this variable was set when the tests were built.
@@ -15,14 +15,19 @@ pub(crate) const CPZ: &str = match option_env!("FUC_CPZ") {
 
 pub(crate) const CP: Pair = Pair::new(CPZ, "cp");
 
+/// Returns a run of cpz in `dir`.
+pub(crate) fn cpz(dir: impl AsRef<Path>, args: impl Words) -> Run {
+    Run::new(CPZ).words(args).current_dir(dir)
+}
+
 /// Compares only with the newest release, because older ones behave differently.
 pub(crate) const NEWEST_CP: Pair = CP.only_newest();
 
 /// Asserts that cpz, run in `dir`, succeeds and prints nothing.
 #[track_caller]
-pub(crate) fn succeeds(dir: impl AsRef<Path>, args: &[&str]) {
-    let outcome = Run::new(CPZ).args(args).current_dir(dir).output();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+pub(crate) fn succeeds(dir: impl AsRef<Path>, args: impl Words) {
+    let outcome = cpz(dir, args).output();
+    outcome.assert_status(0);
     assert!(
         outcome.stdout.is_empty() && outcome.stderr.is_empty(),
         "{outcome}"

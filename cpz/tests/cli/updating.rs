@@ -1,6 +1,6 @@
 //! `-u`, `--update`, `-n`, `--remove-destination`: which dests are replaced, and by what means.
 
-use testkit::{run::plant, tree::Tree};
+use testkit::tree::{Tree, plant};
 
 use crate::support::{CP, NEWEST_CP};
 

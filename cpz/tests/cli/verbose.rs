@@ -1,11 +1,8 @@
 //! `-v`: a whole line for each copied entry.
 
-use testkit::{
-    run::Run,
-    tree::{Scratch, Tree},
-};
+use testkit::tree::{Scratch, Tree};
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, cpz};
 
 #[test]
 fn each_copied_entry_is_reported() {
@@ -37,12 +34,8 @@ fn each_copied_entry_is_reported() {
 
 #[test]
 fn tells_a_directory_before_its_children() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/e/f", b"").file("d/g", b"");
-    let outcome = Run::new(CPZ)
-        .args(["-v", "d", "new"])
-        .current_dir(&scratch)
-        .output();
+    let scratch = Scratch::with("d/e/f= d/g=");
+    let outcome = cpz(&scratch, "-v d new").output();
     let told = outcome.assert_success().stdout_text();
     let line = |text| told.lines().position(|l| l == text).expect(text);
     assert!(line("'d' -> 'new'") < line("'d/g' -> 'new/g'"), "{told}");
@@ -58,14 +51,11 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
     let scratch = Scratch::new();
     // Each line has 14 names of 250 bytes twice, and quoting makes them longer.
     let deep = format!("d/{}", format!("{}'\"/", "n".repeat(248)).repeat(14));
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for i in 0..40 {
-        tree.file(format!("{deep}{i}/f"), "");
+        tree.plant(format!("{deep}{i}/f="));
     }
-    let outcome = Run::new(CPZ)
-        .args(["-v", "--threads=8", "d", "e"])
-        .current_dir(&scratch)
-        .output();
+    let outcome = cpz(&scratch, "-v --threads=8 d e").output();
     let told = outcome.assert_success().stdout_text();
     let mut lines: Vec<&str> = told.lines().collect();
     lines.sort_unstable();

@@ -12,16 +12,16 @@ use std::{
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount},
-    run::{Outcome, Run, Status},
+    run::{Outcome, Run},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, succeeds};
+use crate::support::{CPZ, complaint, cpz, succeeds};
 
 /// Copies `sources` and a FIFO to `dest`, and calls `change` when the sources were copied.
 fn changing(dir: &Path, options: &[&str], dest: &str, change: impl Fn()) -> Outcome {
     let run = Run::new(CPZ)
-        .args(["-L", "--copy-contents", "--verify"])
+        .words("-L --copy-contents --verify")
         .args(options)
         .args(["fifo", dest]);
     let live = run.current_dir(dir).start();
@@ -37,16 +37,13 @@ fn changing(dir: &Path, options: &[&str], dest: &str, change: impl Fn()) -> Outc
 #[ignore = "slow"]
 fn is_silent_about_equal_files() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("s/empty", "")
-        .file("s/d/small", "x")
+    let tree = Tree::at(&scratch);
+    tree.plant("s/empty= s/d/small=x")
         .file("s/d/large", vec![7; 3_000_001])
         .sparse("s/d/holes", 5 << 20, &[(1 << 20, b"x")])
-        .hardlink("s/d/small", "s/name")
-        .symlink("s/link", "d/small")
-        .fifo("s/fifo");
+        .plant("s/name==s/d/small s/link->d/small s/fifo<fifo>");
     for number in 0..1100 {
-        tree.file(format!("s/many/{number}"), format!("{number}"));
+        tree.plant(format!("s/many/{number}={number}"));
     }
     for options in [
         &["-r"][..],
@@ -54,25 +51,21 @@ fn is_silent_about_equal_files() {
         &["-a", "--resume"],
         &["-a", "--threads=1"],
     ] {
-        succeeds(&scratch, &[options, &["--verify", "-T", "s", "d"]].concat());
+        succeeds(&scratch, [options, &["--verify", "-T", "s", "d"]].concat());
     }
 }
 
 #[test]
 fn reports_a_copy_that_differs() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("a", "content")
-        .file("b", "content")
-        .file("c", "content")
-        .fifo("fifo")
-        .dir("d");
-    let at = |name: &str| scratch.path().join(name);
+    let tree = Tree::at(&scratch);
+    tree.plant("a=content b=content c=content fifo<fifo> d/");
+    let at = |name: &str| scratch.at(name);
     let outcome = changing(scratch.path(), &["a", "b", "c"], "d", || {
         fs::write(at("d/a"), "Content").unwrap();
         fs::write(at("c"), "longer content").unwrap();
     });
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let complaint = complaint(&outcome);
     let mut lines: Vec<_> = complaint.lines().collect();
     lines.sort_unstable();
@@ -88,18 +81,15 @@ fn reports_a_copy_that_differs() {
 #[test]
 fn reports_a_copy_that_is_gone_or_is_no_file() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("a", "content")
-        .file("b", "content")
-        .fifo("fifo")
-        .dir("d");
-    let at = |name: &str| scratch.path().join(name);
+    let tree = Tree::at(&scratch);
+    tree.plant("a=content b=content fifo<fifo> d/");
+    let at = |name: &str| scratch.at(name);
     let outcome = changing(scratch.path(), &["a", "b"], "d", || {
         fs::remove_file(at("d/a")).unwrap();
         fs::remove_file(at("d/b")).unwrap();
-        Tree::at(scratch.path()).fifo("d/b");
+        Tree::at(&scratch).fifo("d/b");
     });
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let complaint = complaint(&outcome);
     let mut lines: Vec<_> = complaint.lines().collect();
     lines.sort_unstable();
@@ -111,7 +101,7 @@ fn reports_a_copy_that_is_gone_or_is_no_file() {
 fn reads_the_disk_and_not_the_cache() {
     let scratch = Scratch::new();
     let content = b"0123456789abcdef".repeat(4096);
-    Tree::at(scratch.path()).file("a", &content).fifo("fifo");
+    Tree::at(&scratch).file("a", &content).fifo("fifo");
     let mount = or_skip!(LoopMount::new(Fs::Ext4, 64));
     let dest = mount.path().to_str().unwrap();
     let outcome = changing(scratch.path(), &["a"], dest, || {
@@ -128,9 +118,9 @@ fn reads_the_disk_and_not_the_cache() {
         file.write_at(b"X", place.expect("it is on the disk") as u64 + 7)
             .unwrap();
         // The cache still has what was written.
-        assert_eq!(fs::read(mount.path().join("a")).unwrap(), content);
+        assert_eq!(fs::read(mount.at("a")).unwrap(), content);
     });
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let expected = format!("cpz: '{dest}/a' differs from 'a'\n");
     assert_eq!(complaint(&outcome), expected);
 }
@@ -138,43 +128,39 @@ fn reads_the_disk_and_not_the_cache() {
 #[test]
 fn a_resumed_copy_compares_files_that_it_keeps() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let time = std::time::Duration::from_secs(1_000_000_000);
-    tree.file("s/a", "content")
+    tree.plant("s/a=content")
         .mtime(time)
-        .file("s/b", "content")
+        .plant("s/b=content")
         .mtime(time);
-    succeeds(&scratch, &["-aT", "s", "d"]);
-    tree.file("d/a", "CONTENT").mtime(time);
-    let run = Run::new(CPZ).args(["-aT", "--resume", "--verify", "s", "d"]);
-    let outcome = run.clone().current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    succeeds(&scratch, "-aT s d");
+    tree.plant("d/a=CONTENT").mtime(time);
+    let run = Run::new(CPZ).words("-aT --resume --verify s d");
+    let outcome = run.clone().current_dir(&scratch).fails();
     assert_eq!(complaint(&outcome), "cpz: 'd/a' differs from 's/a'\n");
     // It is copied now, because the last run has marked it.
-    succeeds(&scratch, &["-aT", "--resume", "--verify", "s", "d"]);
-    assert_eq!(fs::read(scratch.path().join("d/a")).unwrap(), b"content");
+    succeeds(&scratch, "-aT --resume --verify s d");
+    assert_eq!(fs::read(scratch.at("d/a")).unwrap(), b"content");
 }
 
 #[test]
 fn compares_no_dest_that_is_not_a_file() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "content").fifo("fifo");
-    let reader = Run::new("cat").args(["fifo"]).current_dir(&scratch).start();
-    succeeds(&scratch, &["--verify", "f", "fifo"]);
+    let scratch = Scratch::with("f=content fifo<fifo>");
+    let reader = Run::new("cat").words("fifo").current_dir(&scratch).start();
+    succeeds(&scratch, "--verify f fifo");
     assert_eq!(reader.finish().stdout, b"content");
-    succeeds(&scratch, &["--verify", "f", "/dev/null"]);
+    succeeds(&scratch, "--verify f /dev/null");
 }
 
 #[test]
 fn compares_a_copy_whose_attributes_could_not_be_set() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "content").mode(0o4711);
+    let scratch = Scratch::with("f=content %4711");
     let args = ["--threads=1", "-p", "--verify", "f", "d"];
-    or_skip!(Run::new(CPZ).args(args).current_dir(&scratch).calls());
+    or_skip!(cpz(&scratch, args).calls());
     let traced = ["-f", "-o", "log", "-e", "inject=fchmod:error=EIO", CPZ];
     let run = Run::new("strace").args(traced).args(args);
-    let outcome = run.current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let log = fs::read_to_string(scratch.path().join("log")).unwrap();
+    run.current_dir(&scratch).fails();
+    let log = fs::read_to_string(scratch.at("log")).unwrap();
     assert_eq!(log.matches("O_DIRECT|").count(), 2, "{log}");
 }

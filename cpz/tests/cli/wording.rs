@@ -1,8 +1,7 @@
 //! Messages and lines that are those of the newest cp.
 
-use testkit::{probe::is_root, skip};
-
 use crate::support::NEWEST_CP;
+use testkit::needs;
 
 #[test]
 fn refusals() {
@@ -75,9 +74,7 @@ fn debug_names_what_is_skipped_backed_up_and_copied() {
 
 #[test]
 fn permissions_that_cannot_be_set_are_reported_in_the_quotes_of_the_locale() {
-    if !is_root() {
-        skip!("only root can make files of others");
-    }
+    needs!(root);
     let script = "chown 0 \"it's theirs\"; chmod 666 \"it's theirs\"; chmod 777 .
         exec setpriv --reuid 65534 --clear-groups \"$@\"";
     let table = NEWEST_CP.table().setting(|parity| parity.in_script(script));

@@ -1,7 +1,6 @@
 //! Questions to observers: their order, and the effects of the answers.
 
-use std::fs;
-use std::sync::Mutex;
+use std::{fs, sync::Mutex};
 
 use fuc_engine::{Ask, Backup, CopyOp, Error, Observer, Operation, RemoveOp, Summary};
 use rustix::io::Errno;
@@ -18,13 +17,8 @@ fn always() -> RemoveOp<'static> {
 #[test]
 fn every_name_is_asked_about_with_its_type_before_it_goes() {
     let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"));
-    top.file("d/f", "x")
-        .dir("d/e")
-        .symlink("d/l", "nowhere")
-        .fifo("d/p")
-        .socket("d/s")
-        .file("d/z", "");
+    let top = Tree::at(scratch.at("t"));
+    top.plant("d/f=x d/e/ d/l->nowhere d/p<fifo> d/s<socket> d/z=");
     let person = Person::default();
     let removed = always().run(paths([top.path()]), &person);
     assert_eq!(counts(removed), (8, 0, 0));
@@ -49,8 +43,8 @@ fn every_name_is_asked_about_with_its_type_before_it_goes() {
 #[test]
 fn an_observer_that_does_not_answer_means_no() {
     let scratch = Scratch::new();
-    Tree::at(&scratch).file("t/f", "");
-    let top = scratch.path().join("t");
+    Tree::at(&scratch).plant("t/f=");
+    let top = scratch.at("t");
     assert_eq!(remove_with(always(), [&top]), Told::complete(0, 0));
     assert!(top.join("f").exists());
 }
@@ -72,8 +66,8 @@ fn what_is_declined_keeps_its_ancestors_and_only_what_was_agreed_to_can_fail() {
     }
 
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("a/b/no/f", "").file("a/g", "").file("c/no", "");
+    let tree = Tree::at(&scratch);
+    tree.plant("a/b/no/f= a/g= c/no=");
     let [a, c] = ["a", "c"].map(|name| tree.path().join(name));
     let careful = Careful::default();
     let summary = always().run(paths([&a, &c]), &careful);
@@ -89,7 +83,7 @@ fn what_is_declined_keeps_its_ancestors_and_only_what_was_agreed_to_can_fail() {
 #[test]
 fn a_deep_tree_is_asked_about_without_recursion() {
     let scratch = Scratch::in_memory();
-    let top = scratch.path().join("t");
+    let top = scratch.at("t");
     chain(&top, 1_500);
     let person = Person::default();
     let removed = always().run(paths([top]), &person);
@@ -102,16 +96,15 @@ fn a_deep_tree_is_asked_about_without_recursion() {
 /// Makes files in `s`, and older ones in `d`.
 fn overlapping(files: usize) -> Scratch {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..files {
-        tree.file(format!("s/{number}"), "new")
-            .file(format!("d/{number}"), "old");
+        tree.plant(format!("s/{number}=new d/{number}=old"));
     }
     scratch
 }
 
 fn copy_over(scratch: &Scratch, options: CopyOp<'_>, observer: &dyn Observer) -> Summary {
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     options
         .threads(4)
         .run(paths([source]), &exactly(dest), observer)
@@ -120,7 +113,7 @@ fn copy_over(scratch: &Scratch, options: CopyOp<'_>, observer: &dyn Observer) ->
 #[test]
 fn dests_are_asked_about_in_the_order_of_the_listing_and_declined_ones_are_no_failures() {
     let scratch = overlapping(30);
-    let listed = fs::read_dir(scratch.path().join("s")).unwrap();
+    let listed = fs::read_dir(scratch.at("s")).unwrap();
     let listed = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let expected: Vec<_> = listed.map(|name| format!("overwrite {name}")).collect();
     let person = Person::declining(["7", "13"]);
@@ -128,7 +121,7 @@ fn dests_are_asked_about_in_the_order_of_the_listing_and_declined_ones_are_no_fa
     let summary = copy_over(&scratch, asking, &person);
     assert_eq!((summary.declined, summary.is_complete()), (2, true));
     assert_eq!(person.asked(), expected);
-    let content = |name| fs::read_to_string(scratch.path().join(name)).unwrap();
+    let content = |name| fs::read_to_string(scratch.at(name)).unwrap();
     assert_eq!(["d/7", "d/13", "d/8"].map(content), ["old", "old", "new"]);
 }
 
@@ -140,10 +133,7 @@ fn several_threads_number_the_backups_of_one_directory() {
         let summary = copy_over(&scratch, numbering.clone(), &Person::default());
         assert_eq!(counts(summary), (1_001, 3_000, 0));
     }
-    let content = |name| fs::read_to_string(scratch.path().join(name)).unwrap();
+    let content = |name| fs::read_to_string(scratch.at(name)).unwrap();
     assert_eq!(["d/999.~1~", "d/999.~3~"].map(content), ["old", "new"]);
-    assert_eq!(
-        fs::read_dir(scratch.path().join("d")).unwrap().count(),
-        4_000
-    );
+    assert_eq!(fs::read_dir(scratch.at("d")).unwrap().count(), 4_000);
 }

@@ -1,14 +1,19 @@
 //! Attributes during a copy. A source that is a FIFO blocks the copy, so that a test can look at the unfinished dest.
 
-use std::ffi::CString;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
-use std::thread;
+use std::{
+    ffi::CString,
+    fs::{self, File, OpenOptions},
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    thread,
+};
 
 use fuc_engine::{CopyOp, Dest, ModePolicy, Operation, Preserve};
 use rustix::io::Errno;
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    needs,
+    tree::{Scratch, Tree},
+};
 
 use crate::kit::{self, Told, copy_with, until};
 
@@ -44,14 +49,9 @@ fn held_up(
 #[test]
 fn a_made_parent_swapped_for_a_link_leads_nowhere() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(at("s"))
-        .fifo("a/b/fifo")
-        .select("a/b")
-        .mode(0o777)
-        .select("a")
-        .mode(0o777);
-    Tree::at(at("victim")).dir("b").mode(0o700);
+    let at = |name: &str| scratch.at(name);
+    Tree::at(at("s")).plant("a/b/fifo<fifo> a/b %777 a %777");
+    Tree::at(at("victim")).plant("b/ %700");
     fs::create_dir(at("d")).unwrap();
     let made = at("d").join(at("s").strip_prefix("/").unwrap());
     let (fifo, into, dest) = (at("s/a/b/fifo"), at("d"), made.join("a/b/fifo"));
@@ -72,8 +72,8 @@ fn copies_belong_to_their_maker_alone_until_they_have_their_mode() {
         if !testkit::probe::supports_acls(scratch.path()) {
             testkit::skip!("no ACLs here");
         }
-        let at = |name: &str| scratch.path().join(name);
-        Tree::at(at("s")).fifo("fifo").mode(0o640);
+        let at = |name: &str| scratch.at(name);
+        Tree::at(at("s")).plant("fifo<fifo> %640");
         Tree::at(at("d")).select("").acl("d:u:1000:rwx");
         let (fifo, into, dest) = (at("s/fifo"), at("d"), at("d/fifo"));
         let told = held_up(keeping(modes, false), [&fifo, &into, &dest], || {
@@ -101,21 +101,17 @@ fn with_context(context: CString, preserve: Preserve) -> CopyOp<'static> {
 
 #[test]
 fn a_context_is_copied_alone_or_that_is_given_to_all_copies_which_is_asked_for() {
-    if !testkit::probe::is_root() {
-        testkit::skip!("only root can set contexts");
-    }
+    needs!(root);
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     Tree::at(at("s"))
-        .file("full", "x")
+        .plant("full=x")
         .xattr("security.selinux", "a:b:c")
         .xattr("user.other", "x")
-        .file("empty", "")
-        .file("found", "x")
+        .plant("empty= found=x")
         .file("sub/large", vec![1; 5 << 20])
-        .fifo("sub/fifo")
-        .symlink("sub/link", "large");
-    Tree::at(at("found")).file("found", "y");
+        .plant("sub/fifo<fifo> sub/link->large");
+    Tree::at(at("found")).plant("found=y");
     let mut with_theirs = Preserve::default();
     with_theirs.context = true;
     let copying = CopyOp::new().with(|copy| copy.preserve = with_theirs);
@@ -151,12 +147,10 @@ fn a_context_is_copied_alone_or_that_is_given_to_all_copies_which_is_asked_for()
 
 #[test]
 fn a_file_has_its_context_before_its_content() {
-    if !testkit::probe::is_root() {
-        testkit::skip!("only root can set contexts");
-    }
+    needs!(root);
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path()).fifo("fifo").dir("d");
+    let at = |name: &str| scratch.at(name);
+    scratch.plant("fifo<fifo> d/");
     let options = with_context(c"x:y:z".into(), Preserve::default());
     let options = options.with(|copy| copy.recursive = false);
     let (fifo, into, dest) = (at("fifo"), at("d"), at("d/fifo"));
@@ -171,11 +165,9 @@ fn a_file_has_its_context_before_its_content() {
 #[test]
 fn content_is_copied_without_the_context_that_is_asked_for() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    let tree = Tree::at(scratch.path());
-    tree.file("s/found", "new")
-        .file("s/other", "x")
-        .file("d/found", "old");
+    let at = |name: &str| scratch.at(name);
+    let tree = Tree::at(&scratch);
+    tree.plant("s/found=new s/other=x d/found=old");
     // The kernel refuses an attribute of this length even for root.
     let options = with_context(
         CString::new("x".repeat(100_000)).unwrap(),

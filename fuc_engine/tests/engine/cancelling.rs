@@ -1,12 +1,14 @@
 //! Runs that are cancelled: they skip the rest of their work, and leave nothing incomplete.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread::{self, ThreadId},
+    time::Duration,
+};
 
 use fuc_engine::{
     Backup, Cancel, Cause, CopyOp, Dereference, Error, Event, Observer, Refusal, RemoveOp, Summary,
@@ -68,7 +70,7 @@ fn make_files(root: &Path, dirs: usize, files: usize) {
     let tree = Tree::at(root);
     for dir in 0..dirs {
         for file in 0..files {
-            tree.file(format!("{dir}/{file}"), "content");
+            tree.plant(format!("{dir}/{file}=content"));
         }
     }
 }
@@ -86,7 +88,7 @@ fn count(root: &Path) -> usize {
 fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
     for threads in [1, 4] {
         let scratch = Scratch::in_memory();
-        let root = scratch.path().join("tree");
+        let root = scratch.at("tree");
         make_files(&root, 20, 100);
         let observer = AtFirstFile::new();
         let removal = RemoveOp::new().threads(threads);
@@ -105,7 +107,7 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
 #[test]
 fn slow_work_stops_in_the_middle_of_a_small_directory() {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("tree");
+    let root = scratch.at("tree");
     // Directories are only queued, which is fast. A worker that has queued many must find out that files are slow.
     make_files(&root, 100, 6);
     let (cancel, begun) = (Cancel::new(), Mutex::<Begun>::default());
@@ -139,8 +141,8 @@ fn slow_work_stops_in_the_middle_of_a_small_directory() {
 #[test]
 fn functions_without_an_observer_fail_if_the_run_was_cancelled() {
     let scratch = Scratch::new();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    Tree::at(&source).file("file", "");
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
+    Tree::at(&source).plant("file=");
     let cancel = Cancel::new();
     cancel.cancel();
     let removal = RemoveOp::new().cancelled_by(cancel.clone());
@@ -162,9 +164,9 @@ fn functions_without_an_observer_fail_if_the_run_was_cancelled() {
 fn a_cancelled_copy_leaves_complete_files_only() {
     for threads in [1, 4] {
         let scratch = Scratch::in_memory();
-        let source = scratch.path().join("s");
+        let source = scratch.at("s");
         make_files(&source, 20, 100);
-        let dest = scratch.path().join("d");
+        let dest = scratch.at("d");
         let observer = AtFirstFile::new();
         let copy = CopyOp::new().threads(threads);
         let copy = copy.cancelled_by(observer.cancel.clone());
@@ -190,9 +192,9 @@ fn cancel_within_a_file(
 ) -> (Summary, Vec<Cause>) {
     let piece = vec![1; 9 << 20];
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.fifo("fifo");
-    let fifo = scratch.path().join("fifo");
+    let fifo = scratch.at("fifo");
     let cancel = Cancel::new();
     let options = CopyOp::new().with(|options| {
         options.copy_contents = true;
@@ -234,7 +236,7 @@ fn an_incomplete_file_is_removed_or_reported_if_it_existed() {
         ),
     ] {
         let scratch = Scratch::new();
-        let dest = scratch.path().join("d");
+        let dest = scratch.at("d");
         if existed {
             fs::write(&dest, "old").unwrap();
         }
@@ -262,22 +264,18 @@ fn an_incomplete_file_is_removed_or_reported_if_it_existed() {
 #[test]
 fn a_run_that_was_cancelled_before_it_began_does_nothing() {
     let scratch = Scratch::in_memory();
-    let source = scratch.path().join("s");
+    let source = scratch.at("s");
     make_files(&source, 2, 10);
     let cancel = Cancel::new();
     cancel.cancel();
     let failures = Mutex::new(Vec::new());
     let copy = CopyOp::new().cancelled_by(cancel.clone());
-    let summary = copy.run(
-        paths([&source]),
-        &exactly(scratch.path().join("d")),
-        &failures,
-    );
+    let summary = copy.run(paths([&source]), &exactly(scratch.at("d")), &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
     let removal = RemoveOp::new().cancelled_by(cancel.clone());
     let summary = removal.run(paths([&source]), &failures);
     assert_eq!((summary.cancelled, summary.entries), (true, 0));
     assert_eq!(count(&source), 22);
-    assert!(!scratch.path().join("d").exists());
+    assert!(!scratch.at("d").exists());
     assert!(failures.into_inner().unwrap().is_empty());
 }

@@ -4,15 +4,19 @@
 //! The process is this test binary, which runs [`program`] and nothing else. Environment variables say
 //! what to do.
 
-use std::env;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use fuc_engine::{Cause, CopyOp, Dest, Error, Event, Observer, Preserve, RemoveOp, Replace};
-use testkit::run::{Run, Status};
+use testkit::run::Run;
 
 use crate::kit::{self, Counts, counts, paths, threads};
 use crate::{bases, sharing_copies};
@@ -177,7 +181,7 @@ impl Child {
             run = run.uid(uid);
         }
         let outcome = run.output();
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
         parse(&outcome.stdout_text())
     }
 }

@@ -1,23 +1,31 @@
 //! Content of files: large files, holes, false sizes, and files that change while they are copied.
 
-use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
-use std::path::Path;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::{
+    fmt,
+    fs::{self, File, OpenOptions},
+    io::{Read as _, Write as _},
+    os::unix::fs::FileExt as _,
+    path::Path,
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use fuc_engine::{Backup, CopyOp, Error, Event, Operation, Sparse, Throttle};
-use rustix::fs::{SeekFrom, seek};
-use rustix::io::Errno;
-use rustix::io::ioctl_fionread;
-use testkit::or_skip;
-use testkit::probe::{Fs, FuseMount, Habits, LoopMount};
-use testkit::snapshot::assert_same_tree;
-use testkit::tree::{Scratch, Tree};
+use rustix::{
+    fs::{SeekFrom, seek},
+    io::{Errno, ioctl_fionread},
+};
+use testkit::{
+    or_skip,
+    probe::{Fs, LoopMount},
+    served,
+    snapshot::assert_same_tree,
+    tree::{Scratch, Tree},
+};
 
 use crate::kit::{
     Failure, Limited as _, Meddler, Told, copy, copy_with, exactly, places, plain, threads,
@@ -49,7 +57,7 @@ pub(crate) fn data_map(path: &Path) -> Vec<(u64, u64)> {
 #[test]
 fn a_large_file_on_a_server_is_copied_whole_even_if_the_kernel_reads_it_ahead() {
     const MIB: usize = 1 << 20;
-    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let mount = served!();
     let elsewhere = Scratch::in_memory();
     for (latency, sizes) in [
         (0, &[MIB - 1, MIB, MIB + 5, 3 * MIB + 7, 11 * MIB][..]),
@@ -57,7 +65,7 @@ fn a_large_file_on_a_server_is_copied_whole_even_if_the_kernel_reads_it_ahead() 
     ] {
         mount.set_latency(Duration::from_millis(latency));
         for &bytes in sizes {
-            let source = mount.path().join("source");
+            let source = mount.at("source");
             fs::write(&source, pattern(bytes)).unwrap();
             for dest in [mount.path(), elsewhere.path()].map(|dir| dir.join("dest")) {
                 assert_eq!(copy(&source, &dest), Told::complete(1, bytes as u64));
@@ -76,8 +84,8 @@ fn large_files_among_small_ones_are_copied_by_several_workers() {
         tree.file(i.to_string(), "small");
     }
     for i in 0..6 {
-        tree.file(format!("large{i}"), pattern((5 << 20) + i));
-        tree.file(format!("{i}d/large"), pattern((4 << 20) + i));
+        tree.file(format!("large{i}"), pattern((5 << 20) + i))
+            .file(format!("{i}d/large"), pattern((4 << 20) + i));
     }
     let bytes: u64 = 400 * 5 + (0..6).map(|i| (9 << 20) + 2 * i).sum::<u64>();
     for number in [1, 4] {
@@ -189,7 +197,7 @@ fn a_fifo_in_the_dest_is_waited_for() {
 fn a_fifo_in_the_dest_without_a_reader_is_reported() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
-    tree.file("d/pipe", "content").fifo("e/pipe");
+    tree.plant("d/pipe=content e/pipe<fifo>");
     let told = copy(tree.path().join("d"), tree.path().join("e"));
     let pipe = tree.path().join("e/pipe");
     let failure = Failure::failed(Operation::CreateFile, pipe, Errno::NXIO);
@@ -367,7 +375,7 @@ fn a_copy_of_a_shrinking_file_with_holes_is_a_beginning_of_it() {
     let data: Vec<(u64, &[u8])> = (0..SIZE >> 20).map(|at| (at << 20, &block[..])).collect();
     let scratch = Scratch::in_memory();
     Tree::at(&scratch).sparse("whole", SIZE, &data);
-    let whole = fs::read(scratch.path().join("whole")).unwrap();
+    let whole = fs::read(scratch.at("whole")).unwrap();
     copies_while(
         shrink,
         |path| {
@@ -380,7 +388,7 @@ fn a_copy_of_a_shrinking_file_with_holes_is_a_beginning_of_it() {
 #[test]
 fn a_file_as_large_as_can_be_is_copied() {
     // tmpfs and xfs take so large a file, ext4 does not.
-    let xfs = testkit::or_skip!(LoopMount::new(Fs::Xfs, 300));
+    let xfs = or_skip!(LoopMount::new(Fs::Xfs, 300));
     let size = i64::MAX as u64;
     let tree = Tree::at(xfs.path());
     tree.sparse("f", size, &[(7 << 60, b"far away")]);
@@ -393,7 +401,7 @@ fn a_file_as_large_as_can_be_is_copied() {
 #[test]
 fn a_hole_that_is_larger_than_the_largest_file_is_not_filled() {
     // With blocks of 1 KiB, the largest file of ext4 has 4 TiB.
-    let ext4 = testkit::or_skip!(LoopMount::new_in(
+    let ext4 = or_skip!(LoopMount::new_in(
         &std::env::temp_dir(),
         Fs::Ext4,
         16,
@@ -402,7 +410,7 @@ fn a_hole_that_is_larger_than_the_largest_file_is_not_filled() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(&scratch);
     tree.sparse("f", 5 << 40, &[(0, b"near"), ((5 << 40) - 4, b"far!")]);
-    let dest = ext4.path().join("f");
+    let dest = ext4.at("f");
     for sparse in [Sparse::Auto, Sparse::Always] {
         let options = CopyOp::new().with(|copy| copy.sparse = sparse);
         let told = copy_with(options, [tree.path().join("f")], &exactly(&dest));
@@ -420,12 +428,12 @@ fn the_dest_of_a_large_file_is_not_touched_before_its_content_is_copied() {
     for (backup, remove_first) in [(None, false), (None, true), (Some(simple), false)] {
         let row = format!("{backup:?}, remove first: {remove_first}");
         let scratch = Scratch::new();
-        let source = Tree::at(scratch.path().join("s"));
+        let source = Tree::at(scratch.at("s"));
         for name in ["a", "b", "c", "d", "e"] {
             source.sparse(name, LARGE_BYTES, &[(0, b"data")]);
         }
-        let dest = Tree::at(scratch.path().join("d"));
-        dest.file("a", "old").file("b", "old");
+        let dest = Tree::at(scratch.at("d"));
+        dest.plant("a=old b=old");
         let dest = dest.path().to_owned();
 
         let complete = AtomicU64::new(0);

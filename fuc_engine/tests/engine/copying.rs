@@ -1,15 +1,16 @@
 //! Promises that copies make to their callers. Tests of the commands compare the copies themselves with those of GNU cp.
 
-use std::fs;
-use std::sync::Mutex;
+use std::{fs, sync::Mutex};
 
-use fuc_engine::gnu::Mechanism;
-use fuc_engine::{CopyOp, Dest, Error, Event, Observer, Operation, Reflink, Refusal, copy_tree};
+use fuc_engine::{
+    CopyOp, Dest, Error, Event, Observer, Operation, Reflink, Refusal, copy_tree, gnu::Mechanism,
+};
 use rustix::io::Errno;
-use testkit::or_skip;
-use testkit::probe::{self, FuseMount, Habits};
-use testkit::snapshot::{Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    probe, served,
+    snapshot::{Snapshot, assert_same_tree},
+    tree::{Scratch, Tree},
+};
 
 use crate::kit::{
     Failure, OnEvent, Told, all_but_atime, assert_unchanged, copy, copy_with, counts, exactly,
@@ -19,25 +20,17 @@ use crate::kit::{
 #[test]
 fn a_tree_of_all_types_is_copied_and_counted_and_its_source_stays() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source
-        .file("a/b/file", "content")
-        .mode(0o755)
-        .file("a/b/empty", "")
-        .mode(0o640)
-        .symlink("a/link", "b/file")
-        .symlink("dangling", "nowhere")
-        .fifo("pipe")
-        .socket("socket")
-        .dir("empty/empty")
-        .select("a")
-        .mode(0o555);
+    let source = Tree::at(scratch.at("s"));
+    source.plant(
+        "a/b/file=content %755 a/b/empty= %640 a/link->b/file dangling->nowhere pipe<fifo>
+        socket<socket> empty/empty/ a %555",
+    );
     if probe::is_root() {
         source
             .char_device("null", 1, 3)
             .block_device("block", 7, 77);
     }
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     let before = Snapshot::of(source.path(), all_but_atime());
     assert_eq!(copy(source.path(), &dest), Told::complete(before.len(), 7));
     assert_same_tree(source.path(), &dest, plain());
@@ -47,24 +40,24 @@ fn a_tree_of_all_types_is_copied_and_counted_and_its_source_stays() {
 #[test]
 fn copy_tree_returns_the_summary_or_the_failure() {
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
-    source.file("f", "four");
-    let dest = scratch.path().join("d");
+    let source = Tree::at(scratch.at("s"));
+    source.plant("f=four");
+    let dest = scratch.at("d");
     assert_eq!(counts(copy_tree(source.path(), &dest).unwrap()), (2, 4, 0));
     assert_same_tree(source.path(), &dest, plain());
 
-    let missing = scratch.path().join("missing");
-    let error = copy_tree(&missing, scratch.path().join("e")).unwrap_err();
+    let missing = scratch.at("missing");
+    let error = copy_tree(&missing, scratch.at("e")).unwrap_err();
     let expected = Failure::failed(Operation::Stat, &missing, Errno::NOENT);
     assert_eq!(Failure::of(&error), expected);
-    assert!(!scratch.path().join("e").exists());
+    assert!(!scratch.at("e").exists());
 }
 
 #[test]
 fn dests_that_cannot_be_made_are_reported_with_the_operation_that_failed() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.dir("dir").file("file", "");
+    tree.plant("dir/ file=");
     let at = |name: &str| tree.path().join(name);
     for (source, dest, operation, errno) in [
         (
@@ -142,7 +135,7 @@ impl Observer for Heard {
 fn warnings_are_no_failures_and_a_failure_may_have_two_paths() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.file("f", "content").file("sub/f", "other");
+    tree.plant("f=content sub/f=other");
     let [file, other, made] = ["f", "sub/f", "d/f"].map(|name| tree.path().join(name));
     let into = Dest::Into(tree.path().join("d"));
     let refused = Failure::refused(Refusal::JustCreated, made).and(&other);
@@ -170,7 +163,7 @@ fn a_busy_program_is_replaced_by_force_only() {
     // not.
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.file("new", "content").mode(0o755);
+    tree.plant("new=content %755");
     let [new, busy] = ["new", "busy"].map(|name| tree.path().join(name));
     // Another process copies the program. A fork of this one could hold it open for writing when it is started.
     let made = std::process::Command::new("cp")
@@ -195,17 +188,14 @@ fn a_busy_program_is_replaced_by_force_only() {
 
 #[test]
 fn a_fifo_that_cannot_replace_a_file_says_why() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        mknod: Some(Errno::PERM),
-        ..Habits::default()
-    }));
+    let mount = served!(mknod: Some(Errno::PERM));
     let scratch = Scratch::new();
     Tree::at(&scratch).fifo("pipe");
-    Tree::at(mount.stored()).file("f", "content");
-    let dest = mount.path().join("f");
+    Tree::at(mount.stored()).plant("f=content");
+    let dest = mount.at("f");
     let atomic = CopyOp::new().with(|copy| copy.rules.atomic = true);
     let failure = Failure::failed(Operation::CreateFifo, &dest, Errno::PERM);
-    let told = copy_with(atomic, [scratch.path().join("pipe")], &exactly(&dest));
+    let told = copy_with(atomic, [scratch.at("pipe")], &exactly(&dest));
     assert_eq!(told, Told::complete(0, 0).with([failure]));
     assert_eq!(fs::read(&dest).unwrap(), b"content");
 }

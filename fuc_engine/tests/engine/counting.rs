@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use fuc_engine::{CopyOp, Counts, Dest, Error, LinkKind, Observer, RemoveOp, Summary};
-use testkit::probe::{Fs, LoopMount};
-use testkit::tree::{Scratch, Tree, wide};
+use testkit::{
+    probe::{Fs, LoopMount},
+    tree::{Scratch, Tree, wide},
+};
 
 use crate::kit::{Limited as _, Person, exactly, paths};
 
@@ -25,16 +27,10 @@ fn kinds(summary: Summary) -> [u64; 6] {
 
 /// Makes a tree of 2 files, one of which has another name, 4 directories, 3 symlinks and 2 others.
 fn build(scratch: &Scratch) -> Tree {
-    let tree = Tree::at(scratch.path().join("s"));
-    tree.file("a/one", "content")
+    let tree = Tree::at(scratch.at("s"));
+    tree.plant("a/one=content")
         .hardlink("a/one", "b/one again")
-        .file("empty", "")
-        .dir("a/c")
-        .symlink("l1", "a")
-        .symlink("l2", "nothing")
-        .symlink("b/l3", "l3")
-        .fifo("pipe")
-        .socket("b/socket");
+        .plant("empty= a/c/ l1->a l2->nothing b/l3->l3 pipe<fifo> b/socket<socket>");
     tree
 }
 
@@ -46,7 +42,7 @@ fn copy(copy: CopyOp, source: &Path, dest: &Path) -> Summary {
 fn a_copy_and_a_removal_count_each_kind() {
     let scratch = Scratch::new();
     let tree = build(&scratch);
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     for threads in [1, 4] {
         let copied = copy(CopyOp::new().threads(threads), tree.path(), &dest);
         assert_eq!(kinds(copied), [3, 4, 3, 2, 0, 0]);
@@ -60,7 +56,7 @@ fn operands_are_counted_by_their_kinds() {
     let scratch = Scratch::new();
     let tree = build(&scratch);
     let operands = ["empty", "l2", "pipe", "a", "b"].map(|name| tree.path().join(name));
-    let dest = Dest::Into(scratch.path().join("d"));
+    let dest = Dest::Into(scratch.at("d"));
     Tree::at(&scratch).dir("d");
     let copied = CopyOp::new().run(paths(&operands), &dest, &Person::default());
     assert_eq!(kinds(copied), [3, 3, 2, 2, 0, 0]);
@@ -79,7 +75,7 @@ fn hard_links_are_counted_apart_from_files() {
         ("linked", linking(LinkKind::Hard), [0, 4, 0, 0, 8, 0]),
         ("pointed", linking(LinkKind::Symbolic), [0, 4, 8, 0, 0, 0]),
     ] {
-        let copied = copy(options, tree.path(), &scratch.path().join(name));
+        let copied = copy(options, tree.path(), &scratch.at(name));
         assert_eq!(kinds(copied), expected, "{name}");
     }
 }
@@ -103,7 +99,7 @@ fn counts_by_kind_are_complete_if_counters_are_read_during_the_run() {
     let scratch = Scratch::in_memory();
     let tree = build(&scratch);
     wide(tree.path().join("wide"), 1_000);
-    let (live, dest) = (Live::default(), exactly(scratch.path().join("d")));
+    let (live, dest) = (Live::default(), exactly(scratch.at("d")));
     let copied = CopyOp::new().run(paths([tree.path()]), &dest, &live);
     assert_eq!(kinds(copied), [1_003, 5, 3, 2, 0, 0]);
     assert_eq!(live.0.entries(), copied.entries);
@@ -124,7 +120,7 @@ fn only_bytes_of_clones_are_counted_as_reflinked() {
         let Some(place) = place else { continue };
         let tree = Tree::at(place.join("s"));
         tree.file("large", vec![7; LARGE as usize])
-            .file("small", "abc");
+            .plant("small=abc");
         let copied = copy(CopyOp::new(), tree.path(), &place.join("d"));
         assert_eq!(
             (copied.bytes, copied.reflinked_bytes),

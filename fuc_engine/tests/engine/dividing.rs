@@ -1,15 +1,19 @@
 //! Large files of which other machines copy parts; see [`crate::hub`].
 
-use std::fs::{self, File};
-use std::ops::Range;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
-use std::time::Duration;
+use std::{
+    fs::{self, File},
+    ops::Range,
+    os::unix::fs::{FileExt, MetadataExt},
+    path::Path,
+};
 
-use fuc_engine::distribute::LargeCopy;
-use fuc_engine::{Cancel, CopyOp, Dest, Execution, Reflink, Replace, Sparse};
-use testkit::snapshot::{Attributes, assert_same_tree};
-use testkit::tree::{Scratch, Tree};
+use fuc_engine::{
+    Cancel, CopyOp, Dest, Execution, Reflink, Replace, Sparse, distribute::LargeCopy,
+};
+use testkit::{
+    snapshot::{Attributes, assert_same_tree},
+    tree::{Scratch, Tree},
+};
 
 use crate::hub::{Hub, LARGE, failures, slow};
 use crate::kit::{Limited as _, all_but_atime, exactly};
@@ -27,8 +31,7 @@ fn build(root: &Path) -> Tree {
         .file("large", vec![2; LARGE + 1])
         .mode(0o4755)
         .file("small", vec![3; LARGE - 1])
-        .select("sub/deep")
-        .mtime(Duration::from_secs(1_000));
+        .plant("sub/deep @1000");
     tree
 }
 
@@ -58,7 +61,7 @@ fn fail(copy: &LargeCopy, range: Range<u64>) -> bool {
 #[test]
 fn other_machines_copy_new_large_files_and_engines_those_that_they_cannot() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     build(&at("s"));
     for (divide, bytes) in [
         (copy_range as fn(&LargeCopy, Range<u64>) -> bool, LARGE - 1),
@@ -88,7 +91,7 @@ fn other_machines_copy_new_large_files_and_engines_those_that_they_cannot() {
 #[test]
 fn an_operand_is_divided() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     build(&at("s"));
     fs::create_dir(at("into")).unwrap();
     let hub = Hub::new(2, || {}).dividing(copy_range);
@@ -105,7 +108,7 @@ fn an_operand_is_divided() {
 fn a_file_that_another_process_puts_at_the_dest_meanwhile_is_treated_by_the_rules() {
     for (replace, is_kept) in [(Replace::None, true), (Replace::All, false)] {
         let scratch = Scratch::in_memory();
-        let at = |name: &str| scratch.path().join(name);
+        let at = |name: &str| scratch.at(name);
         Tree::at(at("s")).file("large", vec![2; LARGE]);
         let hub = Hub::new(2, || {}).dividing(|copy, range| {
             fs::write(copy.dest.with_file_name("large"), "other").unwrap();
@@ -128,7 +131,7 @@ type Change = fn(&Tree, &mut CopyOp<'_>);
 fn an_engine_copies_large_files_that_cannot_be_divided() {
     let changes: [(&str, Change); 4] = [
         ("the dest exists", |tree, _| {
-            tree.file("d/large", "old").file("d/sub/deep/large", "old");
+            tree.plant("d/large=old d/sub/deep/large=old");
         }),
         ("the kernel copies", |_, copy| copy.reflink = Reflink::Auto),
         ("zeros become holes", |_, copy| copy.sparse = Sparse::Always),
@@ -138,10 +141,10 @@ fn an_engine_copies_large_files_that_cannot_be_divided() {
     ];
     for (reason, change) in changes {
         let scratch = Scratch::in_memory();
-        let at = |name: &str| scratch.path().join(name);
+        let at = |name: &str| scratch.at(name);
         build(&at("s"));
         let mut copy = reading(archive());
-        change(&Tree::at(scratch.path()), &mut copy);
+        change(&Tree::at(&scratch), &mut copy);
         let hub = Hub::new(2, || {}).dividing(|_, _| unreachable!("it was divided"));
         let observers = slow(2);
         hub.copy(&copy, &[at("s")], &exactly(at("d")), &observers);
@@ -157,7 +160,7 @@ fn a_copy_that_is_cancelled_while_other_machines_copy_parts_leaves_none() {
     static CANCEL: std::sync::OnceLock<Cancel> = std::sync::OnceLock::new();
     let cancel = CANCEL.get_or_init(Cancel::new);
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     Tree::at(at("s")).file("large", vec![2; LARGE]);
     let hub = Hub::new(2, || {}).dividing(|copy, range| {
         CANCEL.get().unwrap().cancel();

@@ -1,11 +1,12 @@
 //! Tests of the programs in `examples/`.
 
-use std::env;
-use std::path::PathBuf;
+use std::{env, path::PathBuf};
 
-use testkit::run::{Run, Status};
-use testkit::snapshot::{Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    run::Run,
+    snapshot::{Snapshot, assert_same_tree},
+    tree::{Scratch, Tree},
+};
 
 use crate::kit::{assert_nothing_in, plain};
 
@@ -21,8 +22,8 @@ fn example(name: &str) -> Result<PathBuf, testkit::probe::Skip> {
 }
 
 fn tree(scratch: &Scratch) -> Tree {
-    let tree = Tree::at(scratch.path().join("s"));
-    tree.file("a/b", "content").symlink("l", "a").dir("e");
+    let tree = Tree::at(scratch.at("s"));
+    tree.plant("a/b=content l->a e/");
     tree
 }
 
@@ -37,7 +38,7 @@ fn remove_removes_and_counts_and_tells_of_a_failure() {
     assert_eq!(outcome.stdout_text(), "removed 5 entries, 0 failed\n");
     assert_nothing_in(&scratch);
     let outcome = remove();
-    assert_eq!(outcome.status, Status::Exit(1));
+    outcome.assert_status(1);
     assert_eq!(outcome.stdout_text(), "removed 0 entries, 1 failed\n");
     let stderr = outcome.stderr_text();
     assert!(stderr.contains("No such file or directory"), "{outcome}");
@@ -48,7 +49,7 @@ fn copy_copies_and_counts() {
     let program = testkit::or_skip!(example("copy"));
     let scratch = Scratch::new();
     let tree = tree(&scratch);
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     let outcome = Run::new(program).args([tree.path(), &dest]).output();
     outcome.assert_success();
     assert_eq!(
@@ -64,7 +65,7 @@ fn progress_moves_and_counts() {
     let scratch = Scratch::new();
     let tree = tree(&scratch);
     let before = Snapshot::of(tree.path(), plain());
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     let outcome = Run::new(program).args([tree.path(), &dest]).output();
     outcome.assert_success();
     let last = outcome.stdout_text();

@@ -2,18 +2,24 @@
 //!
 //! Here the filter itself, or the answer to a question, replaces the entry, so that every race takes place.
 
-use std::fs;
-use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    fs,
+    path::Path,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use fuc_engine::{
     Ask, Backup, Candidate, CopyOp, Error, Filter, Observer, Question, Refusal, RemoveOp, Verdict,
 };
-use testkit::or_skip;
-use testkit::probe::Skip;
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    or_skip,
+    probe::Skip,
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Scratch, Tree, plant},
+};
 
 use crate::kit::{
     Failure, Limited as _, Told, assert_unchanged, can_exchange, exactly, exchange, paths,
@@ -28,7 +34,7 @@ impl Exchange {
     fn new(build: impl FnOnce(&Tree)) -> Result<Self, Skip> {
         let scratch = Scratch::in_memory();
         can_exchange(&scratch)?;
-        let tree = Tree::at(scratch.path());
+        let tree = Tree::at(&scratch);
         build(&tree);
         Ok(Self { scratch })
     }
@@ -90,7 +96,7 @@ fn files_only(entry: &Candidate<'_>) -> Verdict {
 
 /// Builds a file that becomes a directory.
 fn file_and_directory(tree: &Tree) {
-    tree.file("s/x", "").file("other/precious", "");
+    tree.plant("s/x= other/precious=");
 }
 
 #[test]
@@ -124,9 +130,7 @@ fn a_file_that_becomes_a_skipped_directory_stays_without_its_entries() {
 #[test]
 fn a_directory_that_becomes_a_file_is_not_removed_without_a_verdict_about_the_file() {
     for ask in [Ask::Never, Ask::IfWriteProtected] {
-        let race = or_skip!(Exchange::new(|tree| {
-            tree.dir("s/x").file("other", "precious");
-        }));
+        let race = or_skip!(Exchange::new(plant("s/x/ other=precious")));
         let options = RemoveOp::new().with(|options| options.ask = ask);
         let told = race.remove(options, directories_only);
         assert_eq!(told, Told::complete(0, 0), "{ask:?}");
@@ -136,9 +140,7 @@ fn a_directory_that_becomes_a_file_is_not_removed_without_a_verdict_about_the_fi
 
 #[test]
 fn a_directory_that_becomes_a_file_is_removed_if_the_filter_takes_that_too() {
-    let race = or_skip!(Exchange::new(|tree| {
-        tree.dir("s/x").file("other", "");
-    }));
+    let race = or_skip!(Exchange::new(plant("s/x/ other=")));
     let told = race.remove(RemoveOp::new(), |_| Verdict::Take);
     assert_eq!(told, Told::complete(2, 0));
     assert!(!race.path().join("s").exists());
@@ -177,9 +179,7 @@ fn a_file_that_becomes_a_link_is_not_copied_without_a_verdict_about_the_link() {
         ("plain", CopyOp::new()),
         ("rules", CopyOp::new().with(|o| o.rules.remove_first = true)),
     ] {
-        let race = or_skip!(Exchange::new(|tree| {
-            tree.file("s/x", "content").symlink("other", "/etc/passwd");
-        }));
+        let race = or_skip!(Exchange::new(plant("s/x=content other->/etc/passwd")));
         let told = race.copy(options, files_only);
         assert_eq!(told, Told::complete(1, 0), "{case}");
         assert!(race.path().join("d/x").symlink_metadata().is_err());
@@ -207,10 +207,7 @@ impl Observer for ExchangesWhenAsked<'_> {
 fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then() {
     let scratch = Scratch::in_memory();
     or_skip!(can_exchange(&scratch));
-    Tree::at(scratch.path())
-        .file("s/x", "new")
-        .file("other/precious", "")
-        .file("d/x", "old");
+    scratch.plant("s/x=new other/precious= d/x=old");
     let options = CopyOp::new().with(|options| {
         options.rules.ask = true;
         options.rules.backup = Some(Backup::Simple);
@@ -220,7 +217,7 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
         failures: Mutex::default(),
     };
     let copy = options.filtered_by(without_directories);
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     let summary = copy.run(paths([&source]), &exactly(&dest), &observer);
     let told = Told::new(summary, observer.failures);
     let replaced = Failure::refused(Refusal::SourceReplaced, source.join("x"));

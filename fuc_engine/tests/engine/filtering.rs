@@ -1,21 +1,23 @@
 //! Filters: the entries that a run is asked to leave alone.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::iter;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
+use std::{
+    collections::BTreeMap,
+    fs, iter,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, Weak},
+};
 
 use fuc_engine::{
     Ask, Backup, Cancel, Candidate, CopyOp, Dereference, EnteredDirectory, Filter, Observer,
     Preserve, Refusal, RemoveOp, Summary, Verdict,
 };
 use rustix::io::Errno;
-use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits};
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Tree, comb, wide};
+use testkit::{
+    served,
+    snapshot::{Attributes, Snapshot},
+    tree::{Tree, comb, wide},
+};
 
 use crate::kit::{
     Failure, Limited as _, Person, Told, assert_unchanged, counts, exactly, paths, places,
@@ -133,11 +135,7 @@ fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
     ] {
         for number in [1, 4] {
             let (_scratch, top, _) = places();
-            Tree::at(&top)
-                .file("a/b/keep/file", "")
-                .file("a/b/gone", "")
-                .file("a/sibling/gone", "")
-                .file("gone", "");
+            Tree::at(&top).plant("a/b/keep/file= a/b/gone= a/sibling/gone= gone=");
             let options = RemoveOp::new().threads(number);
             let processed = remove(options, about(name, verdict), &top);
             let there = Snapshot::of(&top, Attributes::NAMES);
@@ -158,11 +156,8 @@ fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
 fn a_copy_leaves_out_what_is_not_taken() {
     for number in [1, 4] {
         let (_scratch, source, dest) = places();
-        Tree::at(&source)
-            .file("d/no", "")
-            .file("d/yes", "x")
-            .file("pruned/file", "");
-        Tree::at(&dest).file("d/no", "was here").file("pruned", "");
+        Tree::at(&source).plant("d/no= d/yes=x pruned/file=");
+        Tree::at(&dest).plant("d/no='was here' pruned=");
         let before = Snapshot::of(dest.join("pruned"), Attributes::SIZE);
         let filter = |entry: &Candidate<'_>| match entry.name().to_str() {
             Some("pruned" | "no") => Verdict::Prune,
@@ -179,14 +174,8 @@ fn a_copy_leaves_out_what_is_not_taken() {
 #[test]
 fn a_skipped_directory_is_made_for_its_entries_or_left_as_it_is() {
     let (_scratch, source, dest) = places();
-    Tree::at(&source)
-        .file("directory/taken", "")
-        .file("new/sub/file", "")
-        .select("new")
-        .mode(0o700)
-        .select("directory")
-        .mode(0o700);
-    Tree::at(&dest).dir("directory").mode(0o750);
+    Tree::at(&source).plant("directory/taken= new/sub/file= new %700 directory %700");
+    Tree::at(&dest).plant("directory/ %750");
     let options = CopyOp::new().with(|options| options.preserve = Preserve::all());
     copy(options, skips_directories, &source, &dest);
     assert_eq!(names_in(&dest.join("directory")), ["taken"]);
@@ -220,7 +209,7 @@ fn a_skipped_directory_does_not_replace_another_file() {
 #[test]
 fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
     let (_scratch, source, dest) = places();
-    Tree::at(&source).file("keep", "").file("other", "");
+    Tree::at(&source).plant("keep= other=");
     let census = Census::default();
     let filters: [Arc<dyn Filter>; 2] = [
         Arc::new(census.clone()),
@@ -248,10 +237,7 @@ fn an_operand_is_not_filtered() {
 #[test]
 fn a_candidate_knows_its_type_and_its_paths() {
     let (_scratch, top, _) = places();
-    Tree::at(&top)
-        .file("sub/file", "")
-        .symlink("sub/link", "file")
-        .fifo("sub/fifo");
+    Tree::at(&top).plant("sub/file= sub/link->file sub/fifo<fifo>");
     let seen = Arc::new(Mutex::new(BTreeMap::new()));
     let filter = {
         let (seen, top) = (Arc::clone(&seen), top.clone());
@@ -281,12 +267,9 @@ fn a_candidate_knows_its_type_and_its_paths() {
 fn a_filter_may_choose_by_size_and_by_type_of_what_a_copy_follows() {
     let (_scratch, source, dest) = places();
     // The size of a link is that of the name in it.
-    Tree::at(&source)
-        .file("sub/large", "12345")
-        .file("sub/small", "1")
-        .symlink("sub/link", "small")
-        .symlink("sub/to-directory", "../other")
-        .file("other/12345", "");
+    Tree::at(&source).plant(
+        "sub/large=12345 sub/small=1 sub/link->small sub/to-directory->../other other/12345=",
+    );
     for (dereference, expected) in [
         (Dereference::Never, &["large", "link", "to-directory"][..]),
         (Dereference::Always, &["large", "to-directory"]),
@@ -320,7 +303,7 @@ fn questions(filter: impl Filter + 'static, top: &Path) -> Vec<String> {
 #[test]
 fn the_user_is_not_asked_about_directories_that_stay() {
     let (_scratch, top, _) = places();
-    Tree::at(&top).file("d/keep", "").file("d/e/gone", "x");
+    Tree::at(&top).plant("d/keep= d/e/gone=x");
     let expected = [
         "descend Directory s",
         "descend Directory d",
@@ -336,9 +319,7 @@ fn the_user_is_not_asked_about_directories_that_stay() {
 fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listing() {
     let (_scratch, top, _) = places();
     for number in 0..20 {
-        Tree::at(&top)
-            .file(format!("taken{number}"), "x")
-            .file(format!("skipped{number}/file{number}"), "x");
+        Tree::at(&top).plant(format!("taken{number}=x skipped{number}/file{number}=x"));
     }
     let listed = fs::read_dir(&top)
         .unwrap()
@@ -373,7 +354,7 @@ impl Filter for ReadsAhead {
 #[test]
 fn a_filter_may_read_a_directory_before_it_is_listed() {
     let (_scratch, source, dest) = places();
-    Tree::at(&source).file("sub/one", "").file("sub/two", "");
+    Tree::at(&source).plant("sub/one= sub/two=");
     let filter = ReadsAhead::default();
     let processed = copy(CopyOp::new(), filter.clone(), &source, &dest);
     assert_eq!(processed, 4);
@@ -408,10 +389,7 @@ fn a_filter_does_not_open_what_a_link_leads_to_or_wait_for_a_writer() {
         }
     }
     let (_scratch, top, _) = places();
-    Tree::at(&top)
-        .file("file", "content")
-        .symlink("link", "file")
-        .fifo("fifo");
+    Tree::at(&top).plant("file=content link->file fifo<fifo>");
     assert_eq!(remove(RemoveOp::new(), Opens, &top), 4);
 }
 
@@ -448,10 +426,9 @@ fn a_directory_may_have_a_filter_of_its_own() {
     for number in [1, 4] {
         let (_scratch, top, _) = places();
         for dir in 0..40 {
-            Tree::at(&top)
-                .file(format!("{dir}/inner/deep/file"), "")
-                .file(format!("{dir}/inner/gone"), "")
-                .file(format!("{dir}/outer/file"), "");
+            Tree::at(&top).plant(format!(
+                "{dir}/inner/deep/file= {dir}/inner/gone= {dir}/outer/file="
+            ));
         }
         let made = Arc::default();
         let filter = Nested {
@@ -473,7 +450,7 @@ fn a_directory_may_have_a_filter_of_its_own() {
 #[test]
 fn most_of_a_wide_directory_may_stay() {
     let (_scratch, top, _) = places();
-    wide(&top, 20_000);
+    wide(&top, 3_000);
     let ends_in_7 = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
         [.., b'7'] => Verdict::Take,
         _ => Verdict::Skip,
@@ -489,17 +466,14 @@ fn most_of_a_wide_directory_may_stay() {
 #[test]
 fn a_filesystem_that_skips_entries_is_listed_again_although_some_stay() {
     for number in [1, 4] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            skipping_lists: true,
-            ..Habits::default()
-        }));
-        let top = mount.path().join("t");
-        let stored = Tree::at(mount.stored().join("t"));
+        let mount = served!(skipping_lists: true);
+        let top = mount.at("t");
+        let stored = Tree::at(mount.stored_at("t"));
         for directory in ["sub", "skipped/sub"] {
             // The filesystem lists names in order, so the filter is asked about this one first.
-            stored.file(format!("{directory}/0-keep"), "");
+            stored.plant(format!("{directory}/0-keep="));
             for file in 0..1_000 {
-                stored.file(format!("{directory}/a-file-with-a-long-name-{file}"), "");
+                stored.plant(format!("{directory}/a-file-with-a-long-name-{file}="));
             }
         }
         let filter = |entry: &Candidate<'_>| match entry.name().to_str() {

@@ -1,17 +1,23 @@
 //! Engines that share a job. They are threads of this process, and talk through channels.
 
-use std::collections::VecDeque;
-use std::fmt;
-use std::ops::Range;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::{
+    collections::VecDeque,
+    fmt,
+    ops::Range,
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use crossbeam_channel::{Receiver, Sender};
-use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Role, Stolen, Ticket};
-use fuc_engine::{CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary};
+use fuc_engine::{
+    CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary,
+    distribute::{Exchange, Given, Incoming, LargeCopy, Role, Stolen, Ticket},
+};
 
 use crate::kit::{Failure, paths};
 

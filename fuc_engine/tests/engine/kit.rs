@@ -1,20 +1,26 @@
 //! Runs operations and records their reports.
 
-use std::fs;
-use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::{
+    fs,
+    num::NonZeroUsize,
+    path::{Path, PathBuf},
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
 
 use fuc_engine::{
     Cause, CopyOp, Dest, Error, Event, Observer, Operation, Question, Refusal, RemoveOp, Summary,
 };
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
-use testkit::probe::Skip;
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree};
+use rustix::{
+    fs::{CWD, RenameFlags, renameat_with},
+    io::Errno,
+};
+use testkit::{
+    probe::Skip,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree},
+};
 
 /// An [`Error`] in a form that tests can compare.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -245,7 +251,7 @@ pub(crate) fn can_exchange(dir: impl AsRef<Path>) -> Result<(), Skip> {
 /// Returns a directory in memory, and the paths of a source and of a dest in it.
 pub(crate) fn places() -> (Scratch, PathBuf, PathBuf) {
     let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     (scratch, source, dest)
 }
 

@@ -1,14 +1,18 @@
 //! Deep and wide trees, and few descriptors. Trees are in memory, where building them is quick. The engine runs
 //! in a process of its own, which has the limit.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::Path,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use fuc_engine::{CopyOp, Dest, Event, Preserve};
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
+use testkit::{
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
+};
 
 use crate::child::{self, Child};
 use crate::kit::{Limited as _, OnEvent, assert_nothing_in, assert_unchanged, paths, places};
@@ -128,7 +132,7 @@ fn large_files_are_copied_with_twenty_descriptors() {
 fn links_to_finished_directories_leave_none_of_them_open() {
     const MANY: usize = 300;
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..MANY {
         let apart = format!("apart/{number}/name");
         tree.file(&apart, "")
@@ -136,7 +140,7 @@ fn links_to_finished_directories_leave_none_of_them_open() {
     }
     // Test both orders of the directories.
     for order in [["apart", "together"], ["together", "apart"]] {
-        let dest = scratch.path().join(format!("first-{}", order[0]));
+        let dest = scratch.at(format!("first-{}", order[0]));
         fs::create_dir(&dest).unwrap();
         let most = AtomicUsize::new(0);
         let observer = OnEvent(|_: Event<'_>| {
@@ -148,7 +152,7 @@ fn links_to_finished_directories_leave_none_of_them_open() {
         let archive = CopyOp::new()
             .threads(1)
             .with(|copy| copy.preserve = Preserve::all());
-        let sources = order.map(|name| scratch.path().join(name));
+        let sources = order.map(|name| scratch.at(name));
         let summary = archive.run(paths(sources), &Dest::Into(dest.clone()), &observer);
         assert!(summary.is_complete());
         assert_eq!(fs::metadata(dest.join("together/7")).unwrap().nlink(), 2);

@@ -1,8 +1,10 @@
 //! The look-ahead: it counts what a run finds, changes nothing, and can be cancelled.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::sync::Arc;
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, symlink},
+    sync::Arc,
+};
 
 use fuc_engine::{
     Cancel, Candidate, CopyOp, Counts, Dereference, Filter, LinkKind, Preserve, RemoveOp, Verdict,
@@ -13,13 +15,8 @@ use crate::kit::paths;
 
 /// Returns a tree of nine entries with 16 bytes in three names of two files.
 fn tree() -> Scratch {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("t/a/one", "12345")
-        .file("t/a/two", "123456")
-        .fifo("t/a/fifo")
-        .dir("t/b/empty");
-    let at = |name: &str| scratch.path().join(name);
+    let scratch = Scratch::with("t/a/one=12345 t/a/two=123456 t/a/fifo<fifo> t/b/empty/");
+    let at = |name: &str| scratch.at(name);
     fs::hard_link(at("t/a/one"), at("t/b/one")).unwrap();
     symlink(at("t/a/two"), at("t/b/link")).unwrap();
     scratch
@@ -28,7 +25,7 @@ fn tree() -> Scratch {
 #[test]
 fn a_removal_counts_entries_and_removes_none() {
     let scratch = tree();
-    let operands = [scratch.path().join("t"), scratch.path().join("missing")];
+    let operands = [scratch.at("t"), scratch.at("missing")];
     let counts = Counts::default();
     let remove = RemoveOp::default();
     assert!(remove.count(paths(&operands), &counts));
@@ -39,7 +36,7 @@ fn a_removal_counts_entries_and_removes_none() {
     let scratch = tree();
     let counts = Counts::default();
     let flat = RemoveOp::new().with(|options| options.recursive = false);
-    assert!(flat.count(paths([scratch.path().join("t")]), &counts));
+    assert!(flat.count(paths([scratch.at("t")]), &counts));
     assert_eq!(counts.entries(), 1);
 }
 
@@ -48,7 +45,7 @@ fn a_copy_counts_bytes_of_names_or_of_files() {
     let scratch = tree();
     let count = |copy: CopyOp| {
         let counts = Counts::default();
-        let is_complete = copy.count(paths([scratch.path().join("t")]), &counts);
+        let is_complete = copy.count(paths([scratch.at("t")]), &counts);
         is_complete.then_some((counts.entries(), counts.bytes()))
     };
     assert_eq!(count(CopyOp::default()), Some((9, 16)));
@@ -64,16 +61,16 @@ fn a_copy_counts_bytes_of_names_or_of_files() {
 #[test]
 fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
-    tree.file("1/file", "content");
+    let tree = Tree::at(&scratch);
+    tree.plant("1/file=content");
     for number in 2..5 {
         tree.dir(number.to_string())
-            .hardlink("1/file", format!("{number}/file"));
+            .plant(format!("{number}/file==1/file"));
     }
     let copy = CopyOp::new().with(|copy| copy.preserve = Preserve::all());
     let counts = Counts::default();
-    assert!(copy.count(paths([scratch.path().join("4")]), &counts));
-    let copied = copy.copy(scratch.path().join("4"), scratch.path().join("copy"));
+    assert!(copy.count(paths([scratch.at("4")]), &counts));
+    let copied = copy.copy(scratch.at("4"), scratch.at("copy"));
     assert_eq!(counts.bytes(), copied.unwrap().bytes);
     assert_eq!(counts.bytes(), 7);
 }
@@ -81,7 +78,7 @@ fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
 #[test]
 fn skipped_directories_count_for_a_copy_only() {
     let scratch = tree();
-    let top = scratch.path().join("t");
+    let top = scratch.at("t");
     let filter: Arc<dyn Filter> = Arc::new(|entry: &Candidate<'_>| match entry.is_directory() {
         true => Verdict::Skip,
         false => Verdict::Take,
@@ -89,7 +86,7 @@ fn skipped_directories_count_for_a_copy_only() {
     let counts = Counts::default();
     let copy = CopyOp::new().filtered_by(Arc::clone(&filter));
     assert!(copy.count(paths([&top]), &counts));
-    let copied = copy.copy(&top, scratch.path().join("copy")).unwrap();
+    let copied = copy.copy(&top, scratch.at("copy")).unwrap();
     assert_eq!((counts.entries(), copied.entries), (9, 9));
     let counts = Counts::default();
     let removal = RemoveOp::new().filtered_by(filter);
@@ -102,7 +99,7 @@ fn skipped_directories_count_for_a_copy_only() {
 #[test]
 fn holes_are_not_counted() {
     let scratch = Scratch::new();
-    let path = scratch.path().join("f");
+    let path = scratch.at("f");
     fs::write(&path, vec![1; 1 << 20]).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     file.set_len(1 << 30).unwrap();
@@ -111,30 +108,30 @@ fn holes_are_not_counted() {
     let counts = Counts::default();
     let copy = CopyOp::new();
     assert!(copy.count(paths([&path]), &counts));
-    let summary = copy.copy(&path, scratch.path().join("copy")).unwrap();
+    let summary = copy.copy(&path, scratch.at("copy")).unwrap();
     assert_eq!(counts.bytes(), summary.bytes);
 }
 
 #[test]
 fn times_of_access_stay() {
     let scratch = tree();
-    let directory = scratch.path().join("t/a");
+    let directory = scratch.at("t/a");
     fs::File::open(&directory)
         .unwrap()
         .set_times(fs::FileTimes::new().set_accessed(std::time::UNIX_EPOCH))
         .unwrap();
-    assert!(CopyOp::default().count(paths([scratch.path().join("t")]), &Counts::default()));
+    assert!(CopyOp::default().count(paths([scratch.at("t")]), &Counts::default()));
     assert_eq!(directory.metadata().unwrap().atime(), 0);
 }
 
 #[test]
 fn a_deep_tree_takes_few_descriptors() {
     let scratch = Scratch::in_memory();
-    testkit::tree::chain(scratch.path().join("t"), 2000);
+    testkit::tree::chain(scratch.at("t"), 2000);
     let counts = Counts::default();
-    assert!(RemoveOp::default().count(paths([scratch.path().join("t")]), &counts));
+    assert!(RemoveOp::default().count(paths([scratch.at("t")]), &counts));
     assert!(counts.entries() >= 2000, "{}", counts.entries());
-    testkit::tree::remove_for_sure(scratch.path().join("t")).unwrap();
+    testkit::tree::remove_for_sure(scratch.at("t")).unwrap();
 }
 
 #[test]
@@ -144,6 +141,6 @@ fn a_cancelled_count_says_so() {
     cancel.cancel();
     let remove = RemoveOp::default().cancelled_by(cancel.clone());
     let counts = Counts::default();
-    assert!(!remove.count(paths([scratch.path().join("t")]), &counts));
+    assert!(!remove.count(paths([scratch.at("t")]), &counts));
     assert_eq!(counts.entries(), 0);
 }

@@ -1,13 +1,16 @@
 //! Copies that delete what their sources do not have, while the run is cancelled or another process changes the trees.
 
-use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use fuc_engine::{Backup, Cancel, CopyOp, Deletion, Dereference, Event, Refusal, Summary};
-use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits};
-use testkit::tree::{Scratch, Tree, wide};
+use testkit::{
+    or_skip, served,
+    tree::{Scratch, Tree, wide},
+};
 
 use crate::kit::{Failure, Meddler, Person, can_exchange, copy_with, exactly, exchange, threads};
 
@@ -47,47 +50,37 @@ fn is_removed(event: &Event<'_>) -> bool {
 
 #[test]
 fn a_cancelled_copy_deletes_nothing_more() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("s/a", "")
-        .file("s/sub/b", "")
-        .file("d/sub/old", "")
-        .file("d/old", "");
+    let scratch = Scratch::with("s/a= s/sub/b= d/sub/old= d/old=");
     let cancel = Cancel::new();
     let copy = mirror().cancelled_by(cancel.clone());
     let (summary, failures) = mirrored(scratch.path(), copy, is_copied, || cancel.cancel());
     assert!(summary.cancelled && failures.is_empty(), "{failures:?}");
     assert_eq!(summary.deleted, 1);
-    assert!(scratch.path().join("d/sub/old").exists());
+    assert!(scratch.at("d/sub/old").exists());
 }
 
 #[test]
 fn a_run_that_is_cancelled_among_deletions_stops() {
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).dir("s");
-    wide(scratch.path().join("d/old"), 500);
+    Tree::at(&scratch).dir("s");
+    wide(scratch.at("d/old"), 500);
     let cancel = Cancel::new();
     let copy = mirror().cancelled_by(cancel.clone());
     let (summary, failures) = mirrored(scratch.path(), copy, is_removed, || cancel.cancel());
     assert!(summary.cancelled && failures.is_empty(), "{failures:?}");
-    let left = fs::read_dir(scratch.path().join("d/old")).unwrap().count();
+    let left = fs::read_dir(scratch.at("d/old")).unwrap().count();
     assert_eq!(left as u64 + summary.deleted, 500);
     assert!(left > 400, "{left}");
 }
 
 #[test]
 fn a_removed_source_directory_deletes_nothing() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("s/a", "")
-        .file("s/sub/b", "")
-        .file("d/sub/old", "")
-        .file("d/sub/older", "");
-    let remove = || fs::remove_dir_all(scratch.path().join("s/sub")).unwrap();
+    let scratch = Scratch::with("s/a= s/sub/b= d/sub/old= d/sub/older=");
+    let remove = || fs::remove_dir_all(scratch.at("s/sub")).unwrap();
     let (summary, failures) = mirrored(scratch.path(), mirror(), is_copied, remove);
     assert!(summary.failures > 0 && summary.deleted == 0, "{failures:?}");
     for name in ["old", "older"] {
-        assert!(scratch.path().join("d/sub").join(name).exists(), "{name}");
+        assert!(scratch.at("d/sub").join(name).exists(), "{name}");
     }
 }
 
@@ -95,13 +88,10 @@ fn a_removed_source_directory_deletes_nothing() {
 fn a_dest_that_becomes_a_link_leads_nowhere() {
     let scratch = Scratch::new();
     or_skip!(can_exchange(&scratch));
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path())
-        .file("s/sub/a", "")
-        .file("d/sub/old/deep/x", "")
-        .file("outside/precious", "")
-        .file("outside/old/deep/precious", "")
-        .symlink("link", "outside");
+    let at = |name: &str| scratch.at(name);
+    scratch.plant(
+        "s/sub/a= d/sub/old/deep/x= outside/precious= outside/old/deep/precious= link->outside",
+    );
     let swap = || exchange(at("d/sub"), at("link")).unwrap();
     let (summary, failures) = mirrored(scratch.path(), mirror(), is_removed, swap);
     assert!(at("outside/precious").exists() && at("outside/old/deep/precious").exists());
@@ -116,13 +106,8 @@ fn a_dest_that_becomes_a_link_leads_nowhere() {
 fn the_names_in_a_mirror_are_not_followed_while_they_are_deleted() {
     let scratch = Scratch::new();
     or_skip!(can_exchange(&scratch));
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path())
-        .dir("s")
-        .file("d/old/first", "")
-        .file("d/old/sub/x", "")
-        .file("outside/x", "precious")
-        .symlink("link", "outside");
+    let at = |name: &str| scratch.at(name);
+    scratch.plant("s/ d/old/first= d/old/sub/x= outside/x=precious link->outside");
     let swap = || exchange(at("d/old/sub"), at("link")).unwrap();
     mirrored(scratch.path(), mirror(), is_removed, swap);
     assert_eq!(fs::read(at("outside/x")).unwrap(), b"precious");
@@ -131,12 +116,8 @@ fn the_names_in_a_mirror_are_not_followed_while_they_are_deleted() {
 #[test]
 fn an_entry_that_another_process_removes_is_no_failure() {
     let scratch = Scratch::new();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path())
-        .dir("s")
-        .file("d/a", "")
-        .file("d/b", "")
-        .file("d/c", "");
+    let at = |name: &str| scratch.at(name);
+    scratch.plant("s/ d/a= d/b= d/c=");
     let remove = || {
         ["a", "b", "c"]
             .iter()
@@ -148,37 +129,29 @@ fn an_entry_that_another_process_removes_is_no_failure() {
 
 #[test]
 fn a_mirror_on_a_filesystem_that_skips_entries_has_no_more_names_than_its_source() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        skipping_lists: true,
-        ..Habits::default()
-    }));
+    let mount = served!(skipping_lists: true);
     let source = Scratch::new();
-    Tree::at(source.path()).file("a", "");
-    let dest = mount.stored().join("d");
+    Tree::at(source.path()).plant("a=");
+    let dest = mount.stored_at("d");
     fs::create_dir(&dest).unwrap();
     for number in 0..3_000 {
         fs::write(dest.join(format!("old-{number}")), "").unwrap();
     }
     let operands = [source.path().to_path_buf()];
-    let summary = mirror().run(
-        operands,
-        &exactly(mount.path().join("d")),
-        &Person::default(),
-    );
+    let summary = mirror().run(operands, &exactly(mount.at("d")), &Person::default());
     assert_eq!(summary.deleted, 3_000);
     assert_eq!(fs::read_dir(&dest).unwrap().count(), 1);
 }
 
 #[test]
 fn a_mirror_has_no_backups_and_follows_no_links() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).dir("s").file("d/old", "");
+    let scratch = Scratch::with("s/ d/old=");
     let with_backups = mirror().with(|copy| copy.rules.backup = Some(Backup::Simple));
     let with_links = mirror().with(|copy| copy.rules.follow_links_to_directories = true);
     let following = mirror().with(|copy| copy.dereference = Dereference::Always);
     for copy in [with_backups, with_links, following] {
-        let dest = scratch.path().join("d");
-        let told = copy_with(copy, [scratch.path().join("s")], &exactly(&dest));
+        let dest = scratch.at("d");
+        let told = copy_with(copy, [scratch.at("s")], &exactly(&dest));
         assert_eq!(
             told.failures,
             [Failure::refused(Refusal::CannotMirror, &dest)]

@@ -1,22 +1,29 @@
 //! Events for observers: each path once, in the promised order.
 
-use std::collections::{HashMap, HashSet};
-use std::fs::File;
-use std::io::Write;
-use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, mpsc};
-use std::thread;
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    fs::File,
+    io::Write,
+    panic::AssertUnwindSafe,
+    path::{Path, PathBuf},
+    sync::{
+        Condvar, Mutex, OnceLock,
+        atomic::{AtomicU64, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
 
 use fuc_engine::{
     Cancel, CopyOp, Counts, Error, Event, Observer, RemoveOp, Replace, Summary, Throttle,
 };
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, wide};
+use testkit::{
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, wide},
+};
 
-use crate::kit::{Limited, OnEvent, counts, exactly, paths, places, until};
+use crate::kit::{Limited as _, OnEvent, counts, exactly, paths, places, until};
 
 /// An event, and its paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +53,7 @@ fn events_of(run: impl FnOnce(&dyn Observer) -> Summary) -> (Summary, Vec<Seen>)
 /// Makes a hundred directories of five files each, three levels deep. Returns the paths of files and directories.
 fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
     let tree = Tree::at(at);
-    tree.symlink("link", "nowhere").fifo("pipe");
+    tree.plant("link->nowhere pipe<fifo>");
     let mut files = vec![at.join("link"), at.join("pipe")];
     let mut dirs = HashSet::from([at.to_owned()]);
     for dir in 0..100 {
@@ -136,7 +143,7 @@ fn a_large_file_is_copied_when_it_is_found() {
     let (_scratch, source, dest) = places();
     let tree = Tree::at(&source);
     for i in 0..1_000 {
-        tree.file(format!("a-longer-name-of-a-small-file-{i}"), "x");
+        tree.plant(format!("a-longer-name-of-a-small-file-{i}=x"));
         if i % 500 == 250 {
             tree.file(format!("large-{i}"), vec![1; 4 << 20]);
         }
@@ -243,7 +250,7 @@ fn a_slow_removal_does_not_hold_up_the_files_beside_it() {
 fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.symlink("s/link", "new").symlink("d/link", "old");
+    tree.plant("s/link->new d/link->old");
     let [source, copy] = ["s/link", "d/link"].map(|name| tree.path().join(name));
     let run =
         |observer: &dyn Observer| CopyOp::new().run(paths([&source]), &exactly(&copy), observer);
@@ -255,7 +262,7 @@ fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
 #[test]
 fn operands_are_reported_as_given_with_one_slash_at_their_end() {
     let scratch = Scratch::new();
-    Tree::at(&scratch).file("d/f", "").file("g", "");
+    Tree::at(&scratch).plant("d/f= g=");
     let dir = format!("{}//d", scratch.path().display());
     let file = format!("{}/./g", scratch.path().display());
     let operands = [format!("{dir}//"), file.clone()];
@@ -283,9 +290,8 @@ fn an_observer_that_wants_no_events_gets_none() {
             panic!("told of {event:?}");
         }
     }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/f", "");
-    let summary = RemoveOp::new().run(paths([scratch.path().join("d")]), &Silent);
+    let scratch = Scratch::with("d/f=");
+    let summary = RemoveOp::new().run(paths([scratch.at("d")]), &Silent);
     assert_eq!(summary.entries, 2);
 }
 
@@ -293,11 +299,11 @@ fn an_observer_that_wants_no_events_gets_none() {
 fn a_panic_of_an_observer_reaches_the_caller() {
     let scratch = Scratch::in_memory();
     for _ in 0..3 {
-        let tree = Tree::at(scratch.path().join("t"));
+        let tree = Tree::at(scratch.at("t"));
         for dir in 0..200 {
             wide(tree.path().join(format!("{}/{dir}", dir % 20)), 10);
         }
-        tree.file("0/100/7", "");
+        tree.plant("0/100/7=");
         let (root, (send, caught)) = (tree.path().to_owned(), mpsc::channel());
         // Do not use a scoped thread, so that this test ends even if the run hangs.
         thread::spawn(move || {
@@ -367,8 +373,8 @@ fn counts_grow_within_a_wide_directory() {
 fn counts_grow_within_a_large_file() {
     const MIB: usize = 1 << 20;
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path()).fifo("fifo");
+    let at = |name: &str| scratch.at(name);
+    Tree::at(&scratch).fifo("fifo");
     let onlooker = Onlooker::default();
     let options = CopyOp::new().with(|options| options.recursive = false);
     let summary = thread::scope(|scope| {
@@ -391,11 +397,10 @@ fn counts_grow_within_a_large_file() {
 #[test]
 fn sources_that_are_skipped_are_work_but_no_entries() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    Tree::at(scratch.path())
+    let at = |name: &str| scratch.at(name);
+    Tree::at(&scratch)
         .file("s/a", vec![b'x'; 64 << 10])
-        .file("s/b", "")
-        .file("d/a", "");
+        .plant("s/b= d/a=");
     let onlooker = Onlooker::default();
     let copy = CopyOp::new().with(|options| {
         options.rules.replace = Replace::None;
@@ -411,9 +416,9 @@ fn sources_that_are_skipped_are_work_but_no_entries() {
 #[test]
 fn a_directory_is_offered_after_it_was_asked_for() {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     for directory in ["a", "b"] {
-        Tree::at(&root).file(format!("{directory}/{directory}"), "");
+        Tree::at(&root).plant(format!("{directory}/{directory}="));
     }
     let onlooker = Onlooker::default();
     assert_eq!(onlooker.counts.directory(), None);
@@ -485,13 +490,13 @@ fn a_run_waits_for_each_entry_that_it_finds() {
 #[test]
 fn a_run_that_waits_can_be_cancelled() {
     let scratch = Scratch::in_memory();
-    wide(scratch.path().join("t"), 1_500);
+    wide(scratch.at("t"), 1_500);
     let turnstile = Turnstile::new(100);
     let removal = RemoveOp::new()
         .threads(1)
         .throttled_by(&turnstile)
         .cancelled_by(turnstile.cancel.clone());
-    let summary = removal.run(paths([scratch.path().join("t")]), &turnstile);
+    let summary = removal.run(paths([scratch.at("t")]), &turnstile);
     assert!(summary.cancelled);
     assert!((100..1_000).contains(&summary.entries), "{summary:?}");
 }

@@ -1,19 +1,16 @@
-//! Random trees: a copy is equal, a removal leaves nothing, and both count correctly.
+//! Random trees for engines that share them.
 //!
 //! `PROPTEST_CASES=1000 cargo test -p fuc_engine --test engine random` tries more of them.
 
-use fuc_engine::{CopyOp, RemoveOp};
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use proptest::prelude::*;
-use testkit::snapshot::{Snapshot, assert_same_tree};
 use testkit::tree::Tree;
 
-use crate::kit::{
-    Limited as _, Told, assert_nothing_in, copy_with, exactly, places, plain, remove_with,
-    unwritable,
-};
+use crate::kit::unwritable;
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -55,18 +52,6 @@ impl RandomTree {
         for (dir, mode) in self.dirs.iter().rev() {
             tree.select(dir).mode(*mode);
         }
-    }
-
-    fn bytes(&self) -> impl Iterator<Item = u64> {
-        self.leaves.values().map(|(kind, _)| match kind {
-            Kind::File(content) => content.len() as u64,
-            _ => 0,
-        })
-    }
-
-    fn has_holes(&self) -> bool {
-        let mut kinds = self.leaves.values().map(|(kind, _)| kind);
-        kinds.any(|kind| matches!(kind, Kind::Sparse(..)))
     }
 }
 
@@ -113,33 +98,8 @@ pub(crate) fn tree() -> impl Strategy<Value = RandomTree> {
 pub(crate) fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES");
     ProptestConfig {
-        cases: cases.map_or(20, |cases| cases.parse().expect("a number")),
+        cases: cases.map_or(8, |cases| cases.parse().expect("a number")),
         failure_persistence: None,
         ..ProptestConfig::default()
-    }
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    #[test]
-    fn a_copy_of_a_random_tree_is_equal_and_a_removal_leaves_nothing(tree in tree(), number in 1..5usize) {
-        let (scratch, source, dest) = places();
-        tree.build(&source);
-        let entries = Snapshot::of(&source, plain()).len();
-
-        let told = copy_with(CopyOp::new().threads(number), [&source], &exactly(&dest));
-        assert_eq!(told.failures, []);
-        assert_eq!(told.counts.0, entries as u64);
-        if !tree.has_holes() {
-            assert_eq!(told.counts.1, tree.bytes().sum::<u64>());
-        }
-        assert_same_tree(&source, &dest, plain());
-
-        for tree in [source, dest] {
-            let told = remove_with(RemoveOp::new().threads(number), [tree]);
-            assert_eq!(told, Told::complete(entries, 0));
-        }
-        assert_nothing_in(&scratch);
     }
 }

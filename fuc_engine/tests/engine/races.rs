@@ -4,20 +4,27 @@
 //! Here the change comes from the run's own observer, at a known moment, so that every race takes place.
 //! In [`storms`](crate::storms) another thread changes the tree at random moments.
 
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, UNIX_EPOCH};
+use std::{
+    fs,
+    io::Write,
+    os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    path::{Path, PathBuf},
+    sync::{
+        OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, UNIX_EPOCH},
+};
 
 use fuc_engine::{Cause, CopyOp, Dereference, Event, Operation, Preserve, Refusal, RemoveOp};
 use rustix::io::Errno;
-use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits, Numbering, Skip, is_root, supports_acls};
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
+use testkit::{
+    or_skip,
+    probe::{Numbering, Skip, is_root, supports_acls},
+    served,
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Scratch, Tree, comb, remove_for_sure, wide},
+};
 
 use crate::child::{self, Child};
 use crate::kit::{
@@ -39,7 +46,7 @@ impl Arena {
     pub(crate) fn new() -> Result<Self, Skip> {
         let scratch = Scratch::in_memory();
         can_exchange(&scratch)?;
-        let outside = Tree::at(scratch.path().join("outside"));
+        let outside = Tree::at(scratch.at("outside"));
         for number in 0..DIRS {
             outside
                 .file(format!("{number}/file"), MARKER)
@@ -58,7 +65,7 @@ impl Arena {
     }
 
     pub(crate) fn at(&self, name: impl AsRef<Path>) -> PathBuf {
-        self.scratch.path().join(name)
+        self.scratch.at(name)
     }
 
     pub(crate) fn outside(&self) -> PathBuf {
@@ -84,10 +91,9 @@ impl Arena {
 pub(crate) fn build(root: &Path) {
     let tree = Tree::at(root);
     for number in 0..DIRS {
-        tree.file(format!("{number}/file"), "inside")
-            .file(format!("{number}/sub/file"), "inside");
+        tree.plant(format!("{number}/file=inside {number}/sub/file=inside"));
     }
-    tree.file("beside", "inside");
+    tree.plant("beside=inside");
 }
 
 /// The number of entries that [`build`] makes.
@@ -140,11 +146,10 @@ fn build_for_another_owner(scratch: &Scratch) -> Result<[PathBuf; 2], Skip> {
             "another owner takes root, and its ACL takes setfacl".into(),
         ));
     }
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [root, dest] = ["s", "d"].map(|name| scratch.at(name));
     build(&root);
     Tree::at(&dest)
-        .dir("1")
-        .select("1")
+        .plant("1/ 1")
         .owner(ANOTHER_USER, ANOTHER_USER);
     Tree::at(&dest).select("").owner(ANOTHER_USER, ANOTHER_USER);
     Ok([root, dest])
@@ -188,7 +193,7 @@ fn an_acl_that_the_owner_of_the_target_adds_between_operands_gives_it_no_copy() 
     let scratch = Scratch::in_memory();
     let [root, target] = or_skip!(build_for_another_owner(&scratch));
     let names = ["beside", "second", "third"];
-    Tree::at(&root).file("second", "").file("third", "");
+    Tree::at(&root).plant("second= third=");
     let operands: Vec<_> = names.map(|name| root.join(name)).into();
     let copied = AtomicUsize::new(0);
     let told = Meddler::new(|event| {
@@ -248,7 +253,7 @@ fn links_that_replace_entered_directories_stay_and_are_reported() {
 #[test]
 fn a_source_directory_that_is_removed_while_it_is_open_is_empty() {
     let (_scratch, root, dest) = places();
-    Tree::at(&root).dir("sub").dir("other");
+    Tree::at(&root).plant("sub/ other/");
     let told = Meddler::new(|event| {
         if is_copy_of(event, &root.join("sub")) {
             fs::remove_dir(root.join("sub")).expect("it is empty");
@@ -331,7 +336,7 @@ fn links_that_are_planted_in_new_dest_directories_are_not_written_through() {
 /// event, calls `meddle` with `d/s`.
 fn copy_with_parents(arena: &Arena, meddle: impl Fn(Event<'_>, &Path) + Sync) -> Told {
     let (tree, target) = (Tree::at(arena.scratch.path()), arena.at("d"));
-    tree.file("s/a/b/f", "f").file("s/a/b/g", "g");
+    tree.plant("s/a/b/f=f s/a/b/g=g");
     let source = arena.at("s");
     let dest = target.join(source.strip_prefix("/").expect("it is absolute"));
     Tree::at(&dest);
@@ -433,10 +438,14 @@ fn entries_that_change_their_type_neither_block_a_copy_nor_lead_it_outside() {
         let [file, secret, pipe, link] =
             ["file", "secret", "pipe", "link"].map(|kind| format!("{kind}{number}"));
         let marked = arena.outside().join(format!("marked{number}"));
-        old.file(&file, "inside").file(&secret, "inside");
-        old.fifo(&pipe).symlink(&link, &marked);
-        new.fifo(&file).symlink(&secret, &marked);
-        new.symlink(&pipe, &marked).file(&link, "inside");
+        old.file(&file, "inside")
+            .file(&secret, "inside")
+            .fifo(&pipe)
+            .symlink(&link, &marked);
+        new.fifo(&file)
+            .symlink(&secret, &marked)
+            .symlink(&pipe, &marked)
+            .file(&link, "inside");
     }
     let names = fs::read_dir(&root).unwrap().map(|e| e.unwrap().file_name());
     let pairs: Vec<_> = names
@@ -501,7 +510,7 @@ fn the_way_up_from_a_directory_moved_elsewhere_is_not_taken_by_a_removal() {
 #[test]
 fn the_way_up_from_a_directory_moved_elsewhere_is_not_taken_by_a_copy() {
     let scratch = Scratch::in_memory();
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     or_skip!(moved_while(|root| child::copy(root, &dest)));
     assert_nothing_from_outside(&dest);
 }
@@ -509,7 +518,7 @@ fn the_way_up_from_a_directory_moved_elsewhere_is_not_taken_by_a_copy() {
 #[test]
 fn a_file_that_appears_in_a_directory_is_removed_with_it() {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     wide(&root, 200);
     let removed = AtomicUsize::new(0);
     let told = Meddler::new(|event| {
@@ -526,7 +535,7 @@ fn a_file_that_appears_in_a_directory_is_removed_with_it() {
 #[test]
 fn a_directory_that_is_filled_again_and_again_is_reported_once() {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     let busy = root.join("busy");
     wide(&busy, 200);
     build(&root);
@@ -553,7 +562,7 @@ fn a_directory_that_is_filled_again_and_again_is_reported_once() {
 /// Removes a tree; when the first entry is gone, another removal takes all the others.
 fn removed_during_a_removal(ignore_missing: bool) -> [Told; 2] {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     build(&root);
     let options = || one_removing_thread().with(|options| options.ignore_missing = ignore_missing);
     let other = OnceLock::new();
@@ -613,7 +622,7 @@ fn other_names_are_never_links_to_an_entry_that_replaced_the_first_copy() {
         let arena = or_skip!(Arena::new());
         let [root, dest] = ["s", "d"].map(|name| arena.at(name));
         let tree = Tree::at(&root);
-        tree.file("one", "inside").hardlink("one", "two");
+        tree.plant("one=inside two==one");
         let first = OnceLock::new();
         let options = one_copying_thread().with(|options| {
             options.dereference = dereference;
@@ -667,16 +676,14 @@ fn other_names_of_a_source_that_changes_during_the_copy_stay_links() {
             }
         }),
     ];
-    let mount = or_skip!(FuseMount::with(Habits::default()));
+    let mount = served!();
     let scratch = Scratch::in_memory();
     for (what, change) in changes {
         for place in [scratch.path(), mount.path()] {
             let root = place.join(what);
-            let dest = scratch.path().join("d");
+            let dest = scratch.at("d");
             let tree = Tree::at(&root);
-            tree.file("0/file", "content")
-                .hardlink("0/file", "1/file")
-                .hardlink("0/file", "2/file");
+            tree.plant("0/file=content 1/file==0/file 2/file==0/file");
             let first = OnceLock::new();
             let options = one_archiving_thread();
             let told = Meddler::new(|event| {
@@ -708,7 +715,7 @@ fn other_names_of_a_source_that_changes_during_the_copy_stay_links() {
 #[test]
 fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
     let scratch = Scratch::in_memory();
-    let top = scratch.path().join("t");
+    let top = scratch.at("t");
     Tree::at(&top).dir("0");
     let added = AtomicUsize::new(0);
     // The directory was listed to its end before its subdirectory is removed.
@@ -729,14 +736,11 @@ fn a_directory_that_is_never_emptied_because_entries_are_added_is_a_failure() {
 #[test]
 fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
     for numbering in [Numbering::Lasting, Numbering::Forgetful] {
-        let mount = or_skip!(FuseMount::with(Habits {
-            numbering,
-            ..Habits::default()
-        }));
+        let mount = served!(numbering);
         let scratch = Scratch::in_memory();
-        let [root, dest] = [scratch.path().join("s"), mount.path().join("d")];
+        let [root, dest] = [scratch.at("s"), mount.at("d")];
         let tree = Tree::at(&root);
-        tree.file("1", "inside");
+        tree.plant("1=inside");
         for name in ["2", "3", "4"] {
             tree.hardlink("1", name);
         }
@@ -763,7 +767,7 @@ fn a_replaced_first_copy_is_noticed_even_if_inode_numbers_show_nothing() {
             assert_eq!(failure.other.as_ref(), Some(&first));
             assert!(!failure.path.exists());
         }
-        let linked = fs::read_dir(mount.stored().join("d")).unwrap();
+        let linked = fs::read_dir(mount.stored_at("d")).unwrap();
         let contents = linked.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
         let mut contents: Vec<String> = contents.collect();
         contents.sort();

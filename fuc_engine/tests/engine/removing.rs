@@ -1,18 +1,18 @@
 //! Promises that removals make to their callers. Tests of the commands compare the removals themselves with those of GNU rm.
 
-use std::fs;
-use std::io::ErrorKind;
-use std::iter;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
-use std::process::Command;
-use std::sync::Mutex;
+use std::{
+    fs, io::ErrorKind, iter, os::unix::fs::MetadataExt as _, path::Path, process::Command,
+    sync::Mutex,
+};
 
 use fuc_engine::{Ask, Cancel, Operation, Refusal, RemoveOp, remove_contents, remove_tree};
 use rustix::io::Errno;
-use testkit::probe::{self, Fs, LoopMount, NOBODY};
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, Tree, chain, wide};
+use testkit::{
+    needs,
+    probe::{Fs, LoopMount, NOBODY},
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, Tree, chain, wide},
+};
 
 use crate::child;
 use crate::kit::{
@@ -23,12 +23,12 @@ use crate::kit::{
 #[test]
 fn remove_tree_returns_the_summary_or_the_failure() {
     let scratch = Scratch::new();
-    Tree::at(&scratch).file("d/f", "").dir("d/e");
-    let summary = remove_tree(scratch.path().join("d")).unwrap();
+    Tree::at(&scratch).plant("d/f= d/e/");
+    let summary = remove_tree(scratch.at("d")).unwrap();
     assert_eq!(counts(summary), (3, 0, 0));
     assert_nothing_in(&scratch);
 
-    let missing = scratch.path().join("missing");
+    let missing = scratch.at("missing");
     let error = remove_tree(&missing).unwrap_err();
     let expected = Failure::failed(Operation::Remove, &missing, Errno::NOENT);
     assert_eq!(Failure::of(&error), expected);
@@ -41,11 +41,8 @@ fn remove_tree_returns_the_summary_or_the_failure() {
 #[test]
 fn failures_have_the_order_of_the_operands_which_take_effect_one_after_the_other() {
     let scratch = Scratch::new();
-    Tree::at(&scratch)
-        .file("a/b/f", "")
-        .file("a/g", "")
-        .dir("z");
-    let at = |name: &str| scratch.path().join(name);
+    Tree::at(&scratch).plant("a/b/f= a/g= z/");
+    let at = |name: &str| scratch.at(name);
     let operands = ["a/b", "a\0b", "a", "a/b", "z/.", "a", "z", ""];
     let operands = operands.map(|name| {
         if name.is_empty() {
@@ -70,12 +67,12 @@ fn failures_have_the_order_of_the_operands_which_take_effect_one_after_the_other
 #[test]
 fn operands_are_taken_while_earlier_ones_are_removed() {
     let scratch = Scratch::in_memory();
-    Tree::at(&scratch).file("first", "").dir("last");
-    let [first, last] = ["first", "last"].map(|name| scratch.path().join(name));
+    Tree::at(&scratch).plant("first= last/");
+    let [first, last] = ["first", "last"].map(|name| scratch.at(name));
     let mut was_removed = false;
     let missing = (0..20_000).map(|_| {
         was_removed = was_removed || !first.exists();
-        scratch.path().join("missing")
+        scratch.at("missing")
     });
     let mut operands = iter::once(first.clone()).chain(missing).chain([last]);
     // The number of these is unknown.
@@ -92,13 +89,13 @@ fn operands_are_taken_while_earlier_ones_are_removed() {
 #[test]
 fn a_run_is_cancelled_if_the_token_is_when_the_operands_end() {
     let scratch = Scratch::in_memory();
-    Tree::at(&scratch).file("f", "");
+    Tree::at(&scratch).plant("f=");
     let cancel = Cancel::new();
     let end = iter::from_fn(|| {
         cancel.cancel();
         None
     });
-    let operands = iter::once(scratch.path().join("f")).chain(end);
+    let operands = iter::once(scratch.at("f")).chain(end);
     let failures = Mutex::new(Vec::new());
     let removal = RemoveOp::new().cancelled_by(cancel.clone());
     let summary = removal.run(operands, &failures);
@@ -119,7 +116,7 @@ fn the_process_is_as_it_was() {
     };
     let before = state();
     let scratch = Scratch::in_memory();
-    let [tree, dest] = ["t", "u"].map(|name| scratch.path().join(name));
+    let [tree, dest] = ["t", "u"].map(|name| scratch.at(name));
     chain(&tree, 1_500);
     assert_eq!(copy(&tree, dest), Told::complete(1_501, 0));
     assert_eq!(state(), before);
@@ -130,13 +127,13 @@ fn the_process_is_as_it_was() {
 #[test]
 fn relative_operands_are_looked_up_in_an_open_directory() {
     let scratch = Scratch::in_memory();
-    let [dir, moved] = ["dir", "moved"].map(|name| scratch.path().join(name));
-    Tree::at(&dir).file("f", "");
+    let [dir, moved] = ["dir", "moved"].map(|name| scratch.at(name));
+    Tree::at(&dir).plant("f=");
     chain(dir.join("deep"), 1_500);
     let open = fs::File::open(&dir).unwrap();
     fs::rename(&dir, &moved).unwrap();
     // Another tree of the same name stays.
-    Tree::at(&dir).file("deep/f", "").file("f", "");
+    Tree::at(&dir).plant("deep/f= f=");
     let left = Snapshot::of(&dir, plain());
 
     let failures = Mutex::new(Vec::new());
@@ -153,14 +150,12 @@ fn relative_operands_are_looked_up_in_an_open_directory() {
 
 #[test]
 fn a_thousand_locked_directories_are_reported_once_each_by_several_threads() {
-    if !probe::is_root() {
-        testkit::skip!("only root can become another user");
-    }
+    needs!(root);
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path().join("t"));
+    let tree = Tree::at(scratch.at("t"));
     for number in 0..1000 {
         let dir = format!("{}/{number}", number % 10);
-        tree.file(format!("{dir}/f"), "").select(dir).mode(0o700);
+        tree.plant(format!("{dir}/f=")).select(dir).mode(0o700);
     }
     for number in 0..10 {
         tree.select(number.to_string()).owner(NOBODY, NOBODY);
@@ -184,8 +179,8 @@ fn a_thousand_locked_directories_are_reported_once_each_by_several_threads() {
 #[test]
 fn a_directory_that_is_emptied_stays_itself() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path().join("d"));
-    tree.file("a/b/c", "content").symlink("l", "a").fifo("p");
+    let tree = Tree::at(scratch.at("d"));
+    tree.plant("a/b/c=content l->a p<fifo>");
     wide(tree.path().join("wide"), 500);
     let inode = || fs::metadata(tree.path()).unwrap().ino();
     let before = inode();
@@ -201,11 +196,7 @@ fn a_directory_that_is_emptied_stays_itself() {
 fn several_directories_are_emptied_and_each_failure_is_reported() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.file("a/f", "")
-        .file("b/sub/f", "")
-        .file("file", "")
-        .dir("to/kept")
-        .symlink("link", "to");
+    tree.plant("a/f= b/sub/f= file= to/kept/ link->to");
     let emptying = || RemoveOp::new().contents_only();
     let operands = ["a", "missing", "file", "link", "b"].map(|name| tree.path().join(name));
     let failures = Mutex::new(Vec::new());
@@ -243,8 +234,8 @@ fn several_directories_are_emptied_and_each_failure_is_reported() {
 #[test]
 fn questions_are_about_entries_and_not_about_the_directory_that_is_emptied() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path().join("d"));
-    tree.file("keep", "x").file("f", "x");
+    let tree = Tree::at(scratch.at("d"));
+    tree.plant("keep=x f=x");
     let person = Person::declining(["keep"]);
     let emptying = RemoveOp::new()
         .with(|removal| removal.ask = Ask::Always)
@@ -263,10 +254,7 @@ fn questions_are_about_entries_and_not_about_the_directory_that_is_emptied() {
 fn what_the_options_do_not_permit_is_refused_and_stays() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
-    tree.dir("empty")
-        .file("full/f", "")
-        .file("t/f", "")
-        .dir("t/m");
+    tree.plant("empty/ full/f= t/f= t/m/");
     let at = |name: &str| tree.path().join(name);
     let flat = RemoveOp::new().with(|removal| removal.recursive = false);
     let refused = Failure::refused(Refusal::NotRecursive, at("empty"));
@@ -278,7 +266,7 @@ fn what_the_options_do_not_permit_is_refused_and_stays() {
     assert_eq!(told, Told::complete(1, 0).with([failed]));
 
     let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    Tree::at(mount.path()).file("kept", "");
+    Tree::at(mount.path()).plant("kept=");
     let whole = RemoveOp::new().with(|removal| removal.preserve_mount_points = true);
     let refused = Failure::refused(Refusal::MountPoint, mount.path());
     let told = remove_with(whole, [mount.path()]);

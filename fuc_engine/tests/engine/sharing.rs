@@ -3,18 +3,23 @@
 //! Each test that is about stolen directories proves that directories were stolen: by their number, or because
 //! something happens at the moment at which they change hands.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
 use fuc_engine::{Candidate, Operation, RemoveOp, Verdict};
 use rustix::io::Errno;
-use testkit::probe::{FuseMount, Habits, Removal, has_program, is_root};
-use testkit::run::Run;
-use testkit::snapshot::{Attributes, Snapshot};
-use testkit::tree::{Scratch, wide};
-use testkit::{or_skip, skip};
+use testkit::{
+    needs, or_skip,
+    probe::Removal,
+    run::Run,
+    served,
+    snapshot::{Attributes, Snapshot},
+    tree::{Scratch, wide},
+};
 
 use crate::hub::{Hub, failures, slow, totals};
 use crate::kit::{Failure, Limited as _, assert_nothing_in};
@@ -22,7 +27,7 @@ use crate::races::{Arena, BUILT, DIRS, build};
 
 /// Makes as many directories as [`DIRS`], each with two files and a directory.
 fn built(scratch: &Scratch) -> PathBuf {
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     build(&root);
     root
 }
@@ -31,7 +36,7 @@ fn built(scratch: &Scratch) -> PathBuf {
 fn each_operand_is_shared() {
     let scratch = Scratch::in_memory();
     let operands = ["a", "b", "b/c"].map(|name| {
-        let root = scratch.path().join(name);
+        let root = scratch.at(name);
         build(&root);
         root
     });
@@ -51,7 +56,7 @@ fn each_operand_is_shared() {
 fn the_files_of_a_wide_directory_are_shared() {
     for threads in [1, 2] {
         let scratch = Scratch::in_memory();
-        let root = scratch.path().join("t");
+        let root = scratch.at("t");
         wide(&root, 500);
         let hub = Hub::new(3, || {});
         let removal = RemoveOp::new().threads(threads);
@@ -85,9 +90,7 @@ impl Drop for Immutable<'_> {
 
 #[test]
 fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a file immutable, by chattr");
-    }
+    needs!(root, "chattr");
     let scratch = Scratch::new();
     let root = built(&scratch);
     let kept = |number: usize| root.join(format!("{number}/sub/file"));
@@ -116,12 +119,9 @@ fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
 
 #[test]
 fn names_that_need_room_are_reported_although_the_leader_steals() {
-    let mount = or_skip!(FuseMount::with(Habits {
-        removal: Removal::Hesitant(Errno::NOSPC),
-        ..Habits::default()
-    }));
-    build(&mount.stored().join("t"));
-    let root = mount.path().join("t");
+    let mount = served!(removal: Removal::Hesitant(Errno::NOSPC));
+    build(&mount.stored_at("t"));
+    let root = mount.at("t");
     let hub = Hub::new(2, || {});
     let mut observers = slow(2);
     // The leader is done first, and asks the other engine for work.

@@ -8,24 +8,30 @@ mod mirrors;
 mod operands;
 mod races;
 
-use std::ffi::OsString;
-use std::fs;
-use std::io::read_to_string;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
+use std::{
+    ffi::OsString,
+    fs,
+    io::read_to_string,
+    os::unix::fs::{MetadataExt, symlink},
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::Duration,
+};
 
 use fuc_engine::{
     Candidate, CopyOp, Dereference, EnteredDirectory, Error, Event, Execution, Filter, Observer,
     Preserve, Refusal, RemoveOp, Summary, Verdict,
 };
 use proptest::prelude::*;
-use testkit::skip;
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, chain, comb, wide_dirs};
+use testkit::{
+    skip,
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Scratch, Tree, chain, comb, wide_dirs},
+};
 
 use crate::child;
 use crate::hub::{Hub, Slow, failures_below, quick, slow, slow_at_first, totals};
@@ -47,12 +53,12 @@ impl Twins {
     }
 
     pub(crate) fn source(&self) -> PathBuf {
-        self.scratch.path().join("s")
+        self.scratch.at("s")
     }
 
     /// The dest of one engine, and the dest of several.
     pub(crate) fn dests(&self) -> [PathBuf; 2] {
-        ["alone", "together"].map(|name| self.scratch.path().join(name).join("d"))
+        ["alone", "together"].map(|name| self.scratch.at(name).join("d"))
     }
 
     /// Copies the tree by one engine and by those of the hub, and compares trees, totals and failures.
@@ -96,9 +102,9 @@ fn following() -> CopyOp<'static> {
 fn build_linked(root: &Path, directories: usize, files: usize) {
     let tree = Tree::at(root);
     for file in 0..files {
-        tree.file(format!("0/{file}"), format!("content {file}"));
+        tree.plant(format!("0/{file}='content {file}'"));
         for directory in 1..directories {
-            tree.hardlink(format!("0/{file}"), format!("{directory}/{file}"));
+            tree.plant(format!("{directory}/{file}==0/{file}"));
         }
     }
 }
@@ -198,6 +204,7 @@ fn trees_of_extreme_shapes(size: usize) {
 }
 
 #[test]
+#[ignore = "slow"]
 fn deep_and_wide_trees_are_shared_if_they_have_branches() {
     trees_of_extreme_shapes(1_500);
 }
@@ -214,10 +221,8 @@ fn directories_get_their_times_and_modes_after_everything_below() {
     let tree = Tree::at(twins.source());
     build(tree.path());
     for number in 0..DIRS {
-        tree.select(format!("{number}/sub"))
-            .mode(0o500)
-            .mtime(Duration::from_secs(1_000));
-        tree.select(number.to_string())
+        tree.plant(format!("{number}/sub %500 @1000"))
+            .select(number.to_string())
             .mode(0o1700)
             .mtime(Duration::from_secs(2_000));
     }
@@ -259,11 +264,11 @@ fn dests_that_are_in_the_way_are_reported_once() {
     for dest in twins.dests() {
         let tree = Tree::at(dest);
         for number in (0..DIRS).step_by(3) {
-            tree.file(format!("{number}/sub"), "in the way")
-                .file(format!("{number}/file"), "old")
-                .file(format!("{number}/more"), "stays");
+            tree.plant(format!(
+                "{number}/sub='in the way' {number}/file=old {number}/more=stays"
+            ));
         }
-        tree.file("1", "in the way").dir("2/file");
+        tree.plant("1='in the way' 2/file/");
     }
     let hub = Hub::new(3, || {});
     let copy = CopyOp::new().threads(1);
@@ -322,7 +327,7 @@ fn filters_of_directories_are_found_by_each_engine() {
         build(&tree.path().join(parent));
         build_linked(&tree.path().join(parent).join("linked"), 10, 10);
     }
-    tree.file("a/skip", "sub").file("b/5/sub/skip", "file");
+    tree.plant("a/skip=sub b/5/sub/skip=file");
     let hub = Hub::new(3, || {});
     let copy = archive().threads(1).filtered_by(SkipFiles::default());
     twins.assert_alike(&hub, &copy, all_but_atime());
@@ -361,7 +366,7 @@ fn a_dry_run_is_made_by_the_leader() {
     build(&twins.source());
     build_linked(&twins.source().join("linked"), 10, 10);
     let before = Snapshot::of(twins.source(), all_but_atime());
-    let dest = twins.scratch.path().join("d");
+    let dest = twins.scratch.at("d");
     let copy = archive().with(|copy| copy.execution = Execution::DryRun);
     let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
     let [copying, removing] = [(); 2].map(|()| Hub::new(2, || {}));
@@ -382,11 +387,8 @@ fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
         let twins = Twins::new();
         let tree = Tree::at(twins.source());
         for number in 0..100 {
-            tree.file(format!("{number}"), format!("content {number}"))
-                .hardlink(format!("{number}"), format!("twin{number}"))
-                .symlink(format!("link{number}"), "17")
-                .fifo(format!("fifo{number}"))
-                .file(format!("dir{number}/below"), "");
+            tree.plant(format!("{number}='content {number}' twin{number}=={number} link{number}->17 fifo{number}<fifo>
+                dir{number}/below="));
         }
         let hub = Hub::new(3, || {});
         let filter = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
@@ -405,6 +407,7 @@ fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn each_engine_verifies_and_writes_what_it_has_copied() {
     let twins = Twins::new();
     build(&twins.source());

@@ -3,19 +3,22 @@
 //!
 //! Each test repeats until enough runs met a change, which is seen from their results.
 
-use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
+use std::{
+    fs,
+    os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink},
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::Duration,
+};
 
 use fuc_engine::{CopyOp, ModePolicy, Operation, Preserve, RemoveOp, Replace};
 use rustix::io::Errno;
-use testkit::probe::is_root;
-use testkit::snapshot::{Attributes, assert_same_tree};
-use testkit::tree::{Scratch, Tree, comb, remove_for_sure, wide};
-use testkit::{or_skip, skip};
+use testkit::{
+    needs, or_skip,
+    snapshot::{Attributes, assert_same_tree},
+    tree::{Scratch, Tree, comb, remove_for_sure, wide},
+};
 
 use crate::child;
 use crate::kit::{
@@ -126,10 +129,10 @@ fn a_copy_writes_through_no_link_that_replaces_a_dest_directory() {
 fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
     let scratch = Scratch::in_memory();
     or_skip!(can_exchange(&scratch));
-    let [root, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    Tree::at(&root).file("name", "inside");
-    Tree::at(scratch.path()).fifo("spare");
-    let [name, spare] = [root.join("name"), scratch.path().join("spare")];
+    let [root, dest] = ["s", "d"].map(|name| scratch.at(name));
+    Tree::at(&root).plant("name=inside");
+    Tree::at(&scratch).fifo("spare");
+    let [name, spare] = [root.join("name"), scratch.at("spare")];
     until_raced(20, || {
         Tree::at(&dest);
         let dests = || (0..200).map(|number| dest.join(number.to_string()));
@@ -155,11 +158,9 @@ fn a_copy_of_a_name_that_turns_from_file_to_fifo_and_back_does_not_block() {
 fn a_copied_device_has_numbers_and_mode_of_the_same_source() {
     let scratch = Scratch::in_memory();
     or_skip!(can_exchange(&scratch));
-    if !is_root() {
-        skip!("only root can make devices");
-    }
-    let [name, spare, dest] = ["s", "spare", "d"].map(|name| scratch.path().join(name));
-    Tree::at(scratch.path())
+    needs!(root);
+    let [name, spare, dest] = ["s", "spare", "d"].map(|name| scratch.at(name));
+    Tree::at(&scratch)
         .char_device("s", 1, 3)
         .mode(0o600)
         .char_device("spare", 1, 5)
@@ -218,7 +219,7 @@ fn removed_twice(root: &Path, ignore_missing: bool) -> [Told; 2] {
 #[ignore = "slow"]
 fn two_removals_at_once_leave_nothing_and_report_only_missing_names() {
     let scratch = Scratch::in_memory();
-    let root = scratch.path().join("t");
+    let root = scratch.at("t");
     until_raced(20, || {
         let [one, other] = removed_twice(&root, true);
         assert_eq!((&one.failures, &other.failures), (&Vec::new(), &Vec::new()));
@@ -267,15 +268,13 @@ fn two_copies_at_once_to_one_dest_are_complete() {
 fn a_name_whose_dest_has_become_the_first_copy_is_not_a_failure() {
     const FILES: usize = 3_000;
     let scratch = Scratch::new();
-    let source = Tree::at(scratch.path().join("s"));
+    let source = Tree::at(scratch.at("s"));
     for file in 0..FILES {
-        source
-            .file(format!("x/{file}"), "new")
-            .hardlink(format!("x/{file}"), format!("y/{file}"));
+        source.plant(format!("x/{file}=new y/{file}==x/{file}"));
     }
     for round in 0..3 {
-        let dest = Tree::at(scratch.path().join(format!("d{round}")));
-        dest.dir("x").symlink("y", "x");
+        let dest = Tree::at(scratch.at(format!("d{round}")));
+        dest.plant("x/ y->x");
         let options = CopyOp::new().threads(4).with(|options| {
             options.preserve = Preserve::all();
             options.rules.replace = Replace::Older;

@@ -3,15 +3,19 @@
 //! A worker is held up in an event until another worker has gone on, however slow or busy the machine is. That worker
 //! passes names of the same inode, which must then have been waiting, or it removes other entries.
 
-use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    io::Write,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Condvar, Mutex, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, ThreadId},
+    time::Duration,
+};
 
 use fuc_engine::{
     Backup, Candidate, CopyOp, Dereference, Error, Event, Observer, Preserve, RemoveOp, Replace,
@@ -39,7 +43,7 @@ fn names() -> impl Iterator<Item = String> {
 /// Makes a file of its own inode beside each name. Its copy shows that a worker was there.
 fn add_marks(source: &Tree) {
     for dir in 0..DIRS {
-        source.file(format!("{dir}/mark"), "mark");
+        source.plant(format!("{dir}/mark=mark"));
     }
 }
 
@@ -157,14 +161,14 @@ impl Observer for Witness<'_> {
 #[test]
 fn a_name_that_waited_behind_a_symlink_becomes_a_file() {
     let scratch = Scratch::in_memory();
-    let source = Tree::at(scratch.path().join("s"));
-    let target = scratch.path().join("large");
+    let source = Tree::at(scratch.at("s"));
+    let target = scratch.at("large");
     fs::write(&target, vec![b'x'; LARGE]).unwrap();
     for name in names() {
         source.symlink(name, &target);
     }
     add_marks(&source);
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     let witness = Witness::new(&dest);
     let following = options(|options| options.dereference = Dereference::Always);
     let _ = following.run(paths([source.path()]), &exactly(&dest), &witness);
@@ -179,7 +183,7 @@ fn a_name_that_waited_behind_a_symlink_becomes_a_file() {
 
 /// Copies a hundred names of one inode over files, with backups.
 fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
-    let source = Tree::at(scratch.path().join("s"));
+    let source = Tree::at(scratch.at("s"));
     source.file("0/name", vec![b'x'; LARGE]);
     let dest = Tree::at(witness.dest);
     for name in names() {
@@ -197,7 +201,7 @@ fn copy_over(scratch: &Scratch, witness: &Witness<'_>) {
 #[test]
 fn a_name_that_waited_has_a_backup_in_its_event_and_its_dest_stayed_in_its_place_meanwhile() {
     let scratch = Scratch::in_memory();
-    let dest = scratch.path().join("d");
+    let dest = scratch.at("d");
     let witness = Witness {
         meddle: Witness::intrude,
         ..Witness::new(&dest)
@@ -217,13 +221,13 @@ fn a_name_that_waited_has_a_backup_in_its_event_and_its_dest_stayed_in_its_place
 #[test]
 fn a_name_that_waited_beside_a_newer_dest_leaves_it_if_the_first_copy_is_lost() {
     let scratch = Scratch::in_memory();
-    let source = Tree::at(scratch.path().join("s"));
-    let dest = Tree::at(scratch.path().join("d"));
+    let source = Tree::at(scratch.at("s"));
+    let dest = Tree::at(scratch.at("d"));
     for (number, name) in names().enumerate() {
         // Other workers find directories before the first name, in whatever order they are listed.
         match number {
             0 => source.fifo(&name),
-            50 => source.hardlink("0/name", "name").hardlink("name", &name),
+            50 => source.plant("name==0/name").hardlink("name", &name),
             _ => source.hardlink("0/name", &name),
         };
         dest.file(&name, "newer")
@@ -272,7 +276,7 @@ fn a_slow_removal_holds_up_few_entries_of_its_directory() {
     if !scratch.path().starts_with("/dev/shm") {
         testkit::skip!("no tmpfs, and not every filesystem lets two workers into one directory");
     }
-    let root = scratch.path().join("wide");
+    let root = scratch.at("wide");
     wide(&root, FILES);
     let slow = OnceLock::new();
     let removed = Mutex::new(0);

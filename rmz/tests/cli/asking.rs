@@ -1,13 +1,13 @@
 //! Prompts: their words, their order, and the effects of answers.
 
 use testkit::{
-    probe::{NOBODY, is_root},
-    run::{Input, Parity, Run, Status, plant},
-    skip,
-    tree::{Scratch, Tree},
+    needs,
+    probe::NOBODY,
+    run::{Input, Parity, Run},
+    tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 const KINDS: &str = "d/empty-file= d/file=content d/link->file d/fifo<fifo> d/socket<socket> d/empty/ d/full/a= d/full/b/c=";
 
@@ -111,9 +111,9 @@ fn questions_at_a_terminal() {
 #[test]
 fn asks_in_the_order_of_the_listing() {
     let scratch = Scratch::new();
-    plant(KINDS)(&Tree::at(scratch.path()));
+    plant(KINDS)(&Tree::at(&scratch));
     let outcome = Run::new(RMZ)
-        .args(["-i", "d"])
+        .words("-i d")
         .stdin("y\n".repeat(20))
         .current_dir(&scratch)
         .output();
@@ -126,23 +126,21 @@ fn asks_in_the_order_of_the_listing() {
     assert!(full < child && child < emptied, "{text}");
     // No other question comes between the two about a directory.
     assert_eq!(text[full..emptied].matches("'d/full").count(), 5, "{text}");
-    assert_eq!(outcome.status, Status::Exit(0));
+    outcome.assert_status(0);
 }
 
 #[test]
 fn loses_no_answer_with_several_workers() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let build = |tree: &Tree| {
         for i in 0..40 {
-            let tree = tree.file(format!("d/{i}/f"), "").mode(0o444);
-            tree.file(format!("d/{i}/free"), "");
+            let tree = tree.plant(format!("d/{i}/f= %444"));
+            tree.plant(format!("d/{i}/free="));
         }
     };
     // All questions are declined, so their order does not matter.
     RM.strict()
-        .args(["---presume-input-tty", "-r", "d"])
+        .words("---presume-input-tty -r d")
         .stdin("n\n".repeat(40))
         .env("RMZ_THREADS", "4")
         .uid(NOBODY)
@@ -151,25 +149,21 @@ fn loses_no_answer_with_several_workers() {
 
 #[test]
 fn never_asks_at_a_terminal_unless_told_to_when_called_rmz() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     let scratch = Scratch::new();
-    Tree::at(scratch.path()).mode(0o777);
+    Tree::at(&scratch).mode(0o777);
     let made = Run::new("sh")
-        .args(["-c", "mkdir d && : >d/f && chmod 444 d/f"])
+        .words("-c 'mkdir d && : >d/f && chmod 444 d/f'")
         .current_dir(&scratch)
         .uid(NOBODY)
         .output();
     made.assert_success();
-    let outcome = Run::new(RMZ)
-        .args(["d"])
-        .current_dir(&scratch)
+    let outcome = rmz(&scratch, "d")
         .input(Input::Terminal)
         .uid(NOBODY)
         .output();
     assert_eq!(outcome.assert_success().stdout, b"");
-    assert!(!scratch.path().join("d").exists());
+    assert!(!scratch.at("d").exists());
 }
 
 #[test]
@@ -191,9 +185,7 @@ fn questions_of_which_a_stream_is_odd() {
         r#"printf 'y\nn\nrest\n' >answers; { "$@" a; "$@" b; cat; } <answers"#,
         "# The rest of the input is left to the next command. \n a= b= c= \n rmz -i",
     );
-    if !is_root() {
-        skip!("only root can make devices, and files immutable");
-    }
+    needs!(root);
     with(
         r#"chattr +i d/a; "$@"; status=$?; chattr -i d/a; exit $status"#,
         "# The superuser is asked about entries that cannot be removed.
@@ -218,7 +210,7 @@ fn asks_about_more_than_a_buffer_of_directories_in_order() {
         .map(|number| if number % 7 == 3 { "n\n" } else { "y\n" })
         .collect();
     Parity::new(RMZ, "rm")
-        .args(["-r", "-i", "d"])
+        .words("-r -i d")
         .stdin(answers)
         .on(testkit::tree::memory())
         .check(build);

@@ -4,7 +4,6 @@
 //! few messages, and is then stopped. The process ends when it gives up the lock of its container.
 
 use std::{
-    collections::BTreeSet,
     fs::{self, File},
     io::{self, Read as _},
     os::unix::{
@@ -21,15 +20,15 @@ use rustix::fs::{
     CWD, FlockOperation, Mode, OFlags, RenameFlags, fcntl_setfl, flock, open, renameat_with,
 };
 use testkit::{
-    or_skip,
-    probe::{Layers, Overlay, has_program, is_root},
-    run::{Call, Input, Live, Outcome, Run, Signal, Status},
+    needs, or_skip,
+    probe::{Layers, Overlay, is_root},
+    run::{Call, Live, Outcome, Run, Signal, Status},
     skip,
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 mod faults;
 mod reaping;
@@ -59,10 +58,6 @@ fn give_to_user(dir: &Path) {
             .status();
         assert!(status.is_ok_and(|status| status.success()));
     }
-}
-
-fn rmz(dir: &Path, args: &[&str]) -> Outcome {
-    Run::new(RMZ).args(args).current_dir(dir).output()
 }
 
 /// Returns the paths of the containers in `dir`.
@@ -119,6 +114,138 @@ fn without_digits(text: &str) -> String {
     result
 }
 
+/// A script that runs a command, and waits until no process in the background works in the tree.
+const WAITS: &str = r#""$@"; s=$?
+    for c in .rmz-* */.rmz-*; do { { flock 9; } 9<"$c"; } 2>/dev/null; done; exit $s"#;
+
+#[test]
+#[ignore = "slow"]
+fn directories_are_hidden_and_removed() {
+    let table = RM.table().setting(|parity| parity.in_script(WAITS));
+    table.rows(
+        r#"
+        # Directories are hidden, and files are removed.
+        a/b/f= c/f= f= link->a empty/
+        rmz --detach a f c/ link empty
+        = -a -c -f -link -empty
+        # Lines name the hidden directories.
+        sub/d/f= sub/e/ f=
+        rmz -v --detach sub/d/ sub/e f
+        > renamed 'sub/d' -> 'sub/.rmz-.../d'
+        > renamed 'sub/e' -> 'sub/.rmz-.../e'
+        > removed 'f'
+        = -sub/d -sub/e -f
+        # One question is asked, and none about protected files.
+        d/f= %444
+        user tty rmz -I --detach d << n
+        ! remove 1 argument recursively?
+        ? 0
+        user tty rmz -I --detach d << y
+        ! remove 1 argument recursively?
+        ? 0
+        = -d
+        # A log that cannot be opened is reported before anything is removed.
+        d/f= f=
+        RMZ_LOG=missing/log rmz --detach d f
+        ! cannot open the log 'missing/log': No such file or directory"#,
+    );
+    RM.rows(
+        r#"
+        # Nothing is left if the command has waited.
+        a/d/f= b/d/f= c/
+        rmz --detach --wait a/d b/d c
+        = -a/d -b/d -c
+        # Everything is removed in the foreground if no process can be started.
+        d/a/f= e/f=
+        fault:clone,clone3,?fork:error=EAGAIN rmz --detach d e
+        = -d -e
+        # A terminal shows how to wait, and its end does not end the process.
+        a/f= b/f=
+        sh:'script -qec "$*" /dev/null; rmz --reap --wait .' rmz --detach a b
+        > ...: hidden directories: 2, which are removed in the background; to wait: rmz --reap --wait '$PWD'
+        = -a -b
+        # What cannot be removed stays in place.
+        d/f= d/m/
+        root sh:'mount -t tmpfs none d/m; strace -f -qq -o /dev/null -e inject=clone,clone3,?fork:error=EAGAIN "$@"; s=$?; umount d/m; exit $s' rmz --detach d
+        ! cannot remove 'd/m': Device or resource busy
+        = -d/f
+        # A link called rm has neither option.
+        d/f=
+        rm -r (--detach|--reap) d"#,
+    );
+}
+
+/// Runs a command in a namespace in which `d/mount` is another filesystem, then lists the tree and the log there, and reaps.
+const MOUNTED: &str = r#"unshare -m sh -c '
+    mount -t tmpfs none d/mount; : >d/mount/f
+    "$@"; s=$?
+    for c in .rmz-*; do { { flock 9; } 9<"$c"; } 2>/dev/null; done
+    [ ! -e d ] || find d -mindepth 1; [ ! -e log ] || cat log; rm -f log; exit $s' sh "$@"
+    s=$?; rmz --reap .; exit $s"#;
+
+#[test]
+#[ignore = "slow"]
+fn mount_points_stay() {
+    needs!(root, "unshare");
+    let table = RM.table().setting(|parity| parity.in_script(MOUNTED));
+    table.rows(
+        "
+        # One that is an operand is removed in the foreground.
+        d/a/f= d/mount/
+        rmz --detach d/mount
+        ! cannot remove 'd/mount': Device or resource busy
+        > d/a
+        > d/a/f
+        > d/mount
+        rmz --detach --preserve-root=all d/mount
+        ! skipping 'd/mount', since it's on a different device
+        ! and --preserve-root=all is in effect
+        > d/a
+        > d/a/f
+        > d/mount
+        > d/mount/f
+        # One below an operand is reported to the log.
+        RMZ_LOG=log rmz --detach d
+        > rmz[...]: cannot remove '$PWD/.rmz-.../d/mount': Device or resource busy
+        > rmz[...]: '$PWD/.rmz-...' stays; to try again: rmz --reap '$PWD'
+        = -d
+        # A command that waits reports it.
+        rmz --detach --wait d
+        ! cannot remove '$PWD/.rmz-.../d/mount': Device or resource busy
+        = -d
+        # Another filesystem is never hidden where --reap, to which the log advises, would empty it.
+        rmz --detach --one-file-system d
+        ! cannot combine --one-file-system with --detach
+        ! try
+        > d/a
+        > d/a/f
+        > d/mount
+        > d/mount/f",
+    );
+}
+
+/// Ours runs with `--detach`.
+#[test]
+#[ignore = "slow"]
+fn the_result_is_that_of_a_removal_in_the_foreground() {
+    let detached = WAITS.replacen("\"$@\"", r#"rmz=$1; shift; "$rmz" --detach "$@""#, 1);
+    let table = RM.table();
+    let table = table.setting(|parity| {
+        let parity = parity.in_scripts(&detached, r#"exec "$@""#);
+        parity.attributes(Attributes::CONTENT)
+    });
+    table.rows(
+        "
+        # Operands that rm refuses are refused.
+        d/sub/f= f= link->d
+        rmz (missing|-f missing d|missing d missing/ f|. d/.. d/. ''|link/ f/|link link/sub|d/sub d|d d/sub|d d|-f|)
+        rmz d/sub ./d// d/
+        # The mode of d protects its entries, and that of e keeps it where it is.
+        (d/a/f= e/f= d %555|d/a/) e/ %555
+        user rmz (d|d/a|d/a e)",
+    );
+}
+
 /// A process in the background that is held up in the directory `held` of a scratch directory.
 struct Held {
     scratch: Scratch,
@@ -132,17 +259,15 @@ impl Held {
     /// Builds a tree and detaches `held`, after which come `operands`.
     fn new(build: impl FnOnce(&Tree), operands: &[&str]) -> Self {
         let scratch = Scratch::new();
-        let log = UnixDatagram::bind(scratch.path().join("log")).expect("a socket");
-        let tree = Tree::at(scratch.path());
+        let log = UnixDatagram::bind(scratch.at("log")).expect("a socket");
+        let tree = Tree::at(&scratch);
         for number in 0..FAILURES {
-            tree.file(format!("held/{number}/f"), "")
-                .select(format!("held/{number}"))
-                .mode(0o555);
+            tree.plant(format!("held/{number}/f= held/{number} %555"));
         }
         build(&tree);
         give_to_user(scratch.path());
         let outcome = rmz_of_user(scratch.path())
-            .args(["--detach", "held"])
+            .words("--detach held")
             .args(operands)
             .env("RMZ_LOG", "log")
             .output();
@@ -230,7 +355,7 @@ impl Held {
     /// Starts a command that waits for the process.
     fn start_waiting(&self) -> Live {
         let inode = fs::metadata(self.container()).expect("a container").ino();
-        let run = rmz_of_user(self.dir()).args(["--reap", "--wait", "."]);
+        let run = rmz_of_user(self.dir()).words("--reap --wait .");
         let mut reaping = run.start();
         let inode = format!(":{inode} ");
         let is_wait = |lock: &str| lock.contains("-> FLOCK") && lock.contains(&inode);
@@ -248,105 +373,7 @@ impl Held {
             .args(containers(self.dir()))
             .status();
         assert!(status.is_ok_and(|status| status.success()));
-        rmz_of_user(self.dir()).args(["--reap", "."]).output()
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn directories_are_hidden_and_files_are_removed() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a/b/f", "")
-        .file("c/f", "")
-        .file("f", "")
-        .symlink("link", "a")
-        .dir("empty");
-    let outcome = rmz(
-        scratch.path(),
-        &["--detach", "a", "f", "c/", "link", "empty"],
-    );
-    assert_eq!(outcome.assert_success().stdout_text(), "");
-    wait_for_background(scratch.path());
-    assert_empty(scratch.path());
-}
-
-#[test]
-#[ignore = "slow"]
-fn verbose_lines_name_the_hidden_directories() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("sub/d/f", "")
-        .dir("sub/e")
-        .file("f", "");
-    let outcome = rmz(scratch.path(), &["-v", "--detach", "sub/d/", "sub/e", "f"]);
-    assert_eq!(
-        without_digits(&outcome.assert_success().stdout_text()),
-        "renamed 'sub/d' -> 'sub/.rmz-*/d'\n\
-         renamed 'sub/e' -> 'sub/.rmz-*/e'\n\
-         removed 'f'\n"
-    );
-    wait_for_background(&scratch.path().join("sub"));
-}
-
-/// Asserts that `--detach` changes neither the resulting tree nor status nor messages.
-#[track_caller]
-fn is_as_in_the_foreground(args: &[&str], build: impl Fn(&Tree)) {
-    let [detached, usual] = [&["--detach"][..], &[]].map(|flag| {
-        let scratch = Scratch::new();
-        build(&Tree::at(scratch.path()));
-        give_to_user(scratch.path());
-        let run = rmz_of_user(scratch.path()).args(flag).args(args);
-        let outcome = run.output();
-        wait_for_background(scratch.path());
-        for directory in ["d", "a"].map(|name| scratch.path().join(name)) {
-            if directory.is_dir() {
-                wait_for_background(&directory);
-            }
-        }
-        (outcome, snapshot(scratch.path()))
-    });
-    assert_eq!(detached.0, usual.0, "{args:?}");
-    let difference = usual.1.diff(&detached.1);
-    assert!(difference.is_empty(), "{args:?}\n{difference}");
-}
-
-#[test]
-#[ignore = "slow"]
-fn operands_that_rm_refuses_are_refused() {
-    let build = |tree: &Tree| {
-        tree.file("d/sub/f", "").file("f", "").symlink("link", "d");
-    };
-    for args in [
-        &["missing"][..],
-        &["-f", "missing", "d"],
-        &["missing", "d", "missing/", "f"],
-        &[".", "d/..", "d/.", ""],
-        &["link/", "f/"],
-        &["link", "link/sub"],
-        &["d/sub", "d"],
-        &["d", "d/sub"],
-        &["d", "d"],
-        &["d/sub", "./d//", "d/"],
-        &["-f"],
-        &[],
-    ] {
-        is_as_in_the_foreground(args, build);
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn directories_that_cannot_be_moved_are_removed_in_the_foreground() {
-    for args in [&["d"][..], &["d/a"], &["d/a", "e"]] {
-        // The mode of `d` protects its entries, and that of `e` keeps it where it is.
-        is_as_in_the_foreground(args, |tree| {
-            tree.file("d/a/f", "").file("e/f", "");
-            tree.select("d").mode(0o555).select("e").mode(0o555);
-        });
-        is_as_in_the_foreground(args, |tree| {
-            tree.dir("d/a").dir("e").select("e").mode(0o555);
-        });
+        rmz_of_user(self.dir()).words("--reap .").output()
     }
 }
 
@@ -354,10 +381,10 @@ fn directories_that_cannot_be_moved_are_removed_in_the_foreground() {
 #[ignore = "slow"]
 fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
     let below = |image: &Tree| {
-        image.file("d/f", "");
+        image.plant("d/f=");
     };
     let overlay = or_skip!(Overlay::new(Layers::Together, &["redirect_dir=off"], below));
-    let outcome = rmz(overlay.path(), &["--detach", "-v", "d"]);
+    let outcome = rmz(overlay.path(), "--detach -v d").output();
     assert_eq!(
         outcome.assert_success().stdout_text(),
         "removed 'd/f'\nremoved directory 'd'\n"
@@ -368,9 +395,8 @@ fn directories_of_a_lower_layer_are_removed_in_the_foreground() {
 #[test]
 #[ignore = "slow"]
 fn operands_in_one_directory_share_a_container() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).dir("a").file("f", "").dir("b");
-    let outcome = rmz(scratch.path(), &["-v", "--detach", "a", "f", "./b"]);
+    let scratch = Scratch::with("a/ f= b/");
+    let outcome = rmz(&scratch, "-v --detach a f ./b").output();
     let lines = outcome.assert_success().stdout_text();
     let names: Vec<_> = lines.match_indices(".rmz-").collect();
     let [one, other] = names.try_into().expect("two directories are hidden");
@@ -382,9 +408,9 @@ fn operands_in_one_directory_share_a_container() {
 
 /// Makes the directories `0/d`, `1/d` and so on, each with a file.
 fn build_in_many_places(scratch: &Scratch, places: usize) -> Vec<String> {
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(scratch);
     for place in 0..places {
-        tree.file(format!("{place}/d/a/f"), "");
+        tree.plant(format!("{place}/d/a/f="));
     }
     (0..places).map(|place| format!("{place}/d")).collect()
 }
@@ -396,7 +422,7 @@ fn few_descriptors_are_enough_for_operands_in_many_directories() {
         let scratch = Scratch::new();
         let operands = build_in_many_places(&scratch, 60);
         let outcome = Run::new(RMZ)
-            .args(["--detach", "-v"])
+            .words("--detach -v")
             .args(&operands)
             .current_dir(&scratch)
             .nofile_limit(limit)
@@ -411,11 +437,11 @@ fn few_descriptors_are_enough_for_operands_in_many_directories() {
             "{limit} descriptors"
         );
         for place in 0..operands.len() {
-            let place = scratch.path().join(place.to_string());
+            let place = scratch.at(place.to_string());
             wait_for_background(&place);
             assert_empty(&place);
         }
-        let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
+        let log = fs::read_to_string(scratch.at("log")).expect("a log");
         assert_eq!(log, "", "{limit} descriptors");
     }
 }
@@ -431,7 +457,7 @@ fn a_signal_ends_the_command_before_the_next_operand() {
         .current_dir(&scratch);
     let build = || {
         for name in &names {
-            Tree::at(scratch.path()).file(format!("{name}/f"), "");
+            scratch.plant(format!("{name}/f="));
         }
     };
     build();
@@ -451,7 +477,7 @@ fn a_signal_ends_the_command_before_the_next_operand() {
     wait_for_background(scratch.path());
     let left = names
         .iter()
-        .filter(|name| scratch.path().join(name).join("f").exists());
+        .filter(|name| scratch.at(name).join("f").exists());
     assert_eq!(left.collect::<Vec<_>>(), ["d3", "d4", "d5"]);
     assert!(containers(scratch.path()).is_empty());
 }
@@ -460,11 +486,9 @@ fn a_signal_ends_the_command_before_the_next_operand() {
 #[ignore = "slow"]
 fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
     let scratch = Scratch::new();
-    let run = Run::new(RMZ)
-        .args(["--detach", "f", "d"])
-        .current_dir(&scratch);
+    let run = rmz(&scratch, "--detach f d");
     let build = || {
-        Tree::at(scratch.path()).file("f", "").file("d/f", "");
+        scratch.plant("f= d/f=");
     };
     build();
     let calls = or_skip!(run.calls());
@@ -476,7 +500,7 @@ fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
     assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
     assert_eq!(outcome.stderr_text(), "rmz: interrupted: 1 entry removed\n");
     wait_for_background(scratch.path());
-    assert!(scratch.path().join("d/f").exists());
+    assert!(scratch.at("d/f").exists());
     assert!(containers(scratch.path()).is_empty());
 }
 
@@ -485,7 +509,7 @@ fn a_signal_during_a_removal_ends_the_command_before_the_next_operand() {
 fn a_closed_pipe_leaves_nothing_hidden() {
     let scratch = Scratch::new();
     for number in 0..FAILURES {
-        Tree::at(scratch.path()).file(format!("{number}/f"), "");
+        scratch.plant(format!("{number}/f="));
     }
     let script = r#""$0" --detach -v * | head -1"#;
     let outcome = Run::new("sh")
@@ -507,19 +531,14 @@ fn a_closed_pipe_leaves_nothing_hidden() {
 #[test]
 #[ignore = "slow"]
 fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let scratch = Scratch::new();
     let names = ["a", "b", "f", "c"];
     let mut killed = 0;
     for call in ["renameat", "sendmsg", "shutdown", "recvfrom", "unlinkat"] {
         for number in 1..=names.len() {
-            let tree = Tree::at(scratch.path());
-            tree.file("a/f", "")
-                .file("b/f", "")
-                .file("c/f", "")
-                .file("f", "");
+            let tree = Tree::at(&scratch);
+            tree.plant("a/f= b/f= c/f= f=");
             // Without -f, the background process is not traced.
             let inject = format!("inject={call}:signal=KILL:when={number}");
             let outcome = Run::new("strace")
@@ -534,8 +553,8 @@ fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
                 let entries = fs::read_dir(&container).expect("a container").count();
                 assert_eq!((entries, call, number), (1, "sendmsg", 1));
             }
-            rmz(scratch.path(), &["--reap", "."]).assert_success();
-            rmz(scratch.path(), &["-f", "a", "b", "c", "f"]).assert_success();
+            rmz(&scratch, "--reap .").output().assert_success();
+            rmz(&scratch, "-f a b c f").output().assert_success();
             assert_empty(scratch.path());
         }
     }
@@ -546,152 +565,23 @@ fn nothing_stays_hidden_if_the_command_is_killed_while_it_hides() {
 #[ignore = "slow"]
 fn the_command_says_what_stays_if_the_background_process_is_killed() {
     let scratch = Scratch::new();
-    let run = Run::new(RMZ).args(["--detach", "d"]).current_dir(&scratch);
-    Tree::at(scratch.path()).file("d/f", "");
+    let run = rmz(&scratch, "--detach d");
+    scratch.plant("d/f=");
     let calls = or_skip!(run.calls());
     wait_for_background(scratch.path());
     // It has received the container and the name, and waits for the end.
     let mut received = calls.iter().filter(|call| call.name == "recvmsg");
     let third = received.nth(2).expect("the process receives two messages");
-    Tree::at(scratch.path()).file("d/f", "");
-    let outcome = run.with_fault(third, "signal=KILL").output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    scratch.plant("d/f=");
+    let outcome = run.with_fault(third, "signal=KILL").fails();
     let message = outcome.stderr_text();
     let message = message.replace(scratch.path().to_str().expect("UTF-8"), "DIR");
     assert_eq!(
         without_digits(&message),
         "rmz: 'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'\n"
     );
-    rmz(scratch.path(), &["--reap", "."]).assert_success();
+    rmz(&scratch, "--reap .").output().assert_success();
     assert_empty(scratch.path());
-}
-
-#[test]
-#[ignore = "slow"]
-fn what_cannot_be_removed_stays_in_place_if_no_process_can_be_started() {
-    if !is_root() || !has_program("unshare") || !has_program("strace") {
-        skip!("mounting takes root and unshare, and a failing call takes strace");
-    }
-    let scratch = Scratch::new();
-    let script = r#"strace -f -o /dev/null -e 'inject=clone,clone3,?fork:error=EAGAIN' \
-        "$0" --detach d; echo $?; ls -A . d"#;
-    let outcome = with_mount(&scratch, script);
-    assert_eq!(outcome.stdout_text(), "1\n.:\nd\nlog\n\nd:\nmount\n");
-    let message = "rmz: cannot remove 'd/mount': Device or resource busy\n";
-    assert_eq!(outcome.stderr_text(), message);
-}
-
-#[test]
-#[ignore = "slow"]
-fn everything_is_removed_in_the_foreground_if_no_process_can_be_started() {
-    let scratch = Scratch::new();
-    let run = Run::new(RMZ)
-        .args(["--detach", "d", "e"])
-        .current_dir(&scratch);
-    let build = || {
-        Tree::at(scratch.path()).file("d/a/f", "").file("e/f", "");
-    };
-    build();
-    let calls = or_skip!(run.calls());
-    let fork = calls
-        .iter()
-        .find(|call| matches!(call.name.as_str(), "clone" | "clone3" | "fork"))
-        .expect("a process is started");
-    wait_for_background(scratch.path());
-    build();
-    run.with_fault(fork, "error=EAGAIN")
-        .output()
-        .assert_success();
-    assert_empty(scratch.path());
-}
-
-/// Runs a script in a mount namespace of its own, in which the tree `d` contains a mounted filesystem.
-fn with_mount(scratch: &Scratch, script: &str) -> Outcome {
-    Tree::at(scratch.path()).file("d/a/f", "").dir("d/mount");
-    let script = format!("mount -t tmpfs none d/mount && : >d/mount/f && {script}");
-    Run::new("unshare")
-        .args(["-m", "sh", "-c", &script, RMZ])
-        .current_dir(scratch)
-        .env("RMZ_LOG", "log")
-        .output()
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_mount_point_is_removed_in_the_foreground() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let scratch = Scratch::new();
-    let script = r#""$0" --detach d/mount; echo $?; ls -A d d/mount"#;
-    let outcome = with_mount(&scratch, script);
-    assert_eq!(outcome.stdout_text(), "1\nd:\na\nmount\n\nd/mount:\n");
-    let message = "rmz: cannot remove 'd/mount': Device or resource busy\n";
-    assert_eq!(outcome.stderr_text(), message);
-    let refused = with_mount(
-        &scratch,
-        r#""$0" --detach --preserve-root=all d/mount; ls d/mount"#,
-    );
-    assert_eq!(refused.stdout_text(), "f\n");
-    assert!(refused.stderr_text().contains("different device"));
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_mount_point_below_an_operand_is_reported_to_the_log() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let scratch = Scratch::new();
-    let script = r#""$0" --detach d && ! test -e d"#;
-    with_mount(&scratch, script).assert_success();
-    wait_for_background(scratch.path());
-    let log = fs::read_to_string(scratch.path().join("log")).expect("a log");
-    let lines: Vec<_> = log
-        .lines()
-        .map(|line| {
-            let (tag, text) = line.split_once("]: ").expect("a tag");
-            assert!(tag.starts_with("rmz["), "{line}");
-            without_digits(&text.replace(scratch.path().to_str().expect("UTF-8"), "DIR"))
-        })
-        .collect();
-    let reason = "cannot remove 'DIR/.rmz-*/d/mount': Device or resource busy";
-    let stays = "'DIR/.rmz-*' stays; to try again: rmz --reap 'DIR'";
-    assert_eq!(lines, [reason, stays]);
-    // The mount has ended with its namespace.
-    rmz(scratch.path(), &["--reap", "."]).assert_success();
-    assert!(containers(scratch.path()).is_empty());
-}
-
-#[test]
-#[ignore = "slow"]
-fn waiting_reports_what_the_background_could_not_remove() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let scratch = Scratch::new();
-    let outcome = with_mount(&scratch, r#""$0" --detach --wait d"#);
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let stderr = outcome.stderr_text();
-    let stderr = stderr.replace(scratch.path().to_str().expect("UTF-8"), "DIR");
-    let expected = "rmz: cannot remove 'DIR/.rmz-*/d/mount': Device or resource busy\n";
-    assert_eq!(without_digits(&stderr), expected);
-    rmz(scratch.path(), &["--reap", "."]).assert_success();
-}
-
-#[test]
-#[ignore = "slow"]
-fn nothing_is_left_if_the_command_has_waited() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("a/d/f", "")
-        .file("b/d/f", "")
-        .dir("c");
-    let outcome = rmz(scratch.path(), &["--detach", "--wait", "a/d", "b/d", "c"]);
-    outcome.assert_success();
-    for dir in ["", "a", "b"] {
-        assert!(containers(&scratch.path().join(dir)).is_empty(), "{dir}");
-    }
 }
 
 #[test]
@@ -701,7 +591,7 @@ fn reaping_waits_for_the_process_in_the_background() {
     let reaping = held.start_waiting();
     held.finish();
     let outcome = reaping.finish();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let failures = outcome.stderr_text().lines().count();
     assert_eq!(failures, FAILURES, "{outcome}");
     held.reap().assert_success();
@@ -721,41 +611,6 @@ fn a_signal_ends_the_wait_and_not_the_removal() {
 
 #[test]
 #[ignore = "slow"]
-fn a_terminal_shows_how_to_wait() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("a/f", "").file("b/f", "");
-    let run = Run::new(RMZ).args(["--detach", "a", "b"]);
-    let run = or_skip!(run.current_dir(&scratch).at_terminal());
-    let shown = run.output().stdout_text();
-    let dir = scratch.path().to_str().expect("UTF-8");
-    let expected = format!(
-        "rmz: hidden directories: 2, which are removed in the background; to wait: rmz --reap --wait '{dir}'"
-    );
-    assert_eq!(shown.trim_end(), expected);
-    rmz(scratch.path(), &["--reap", "--wait", "."]).assert_success();
-    assert_empty(scratch.path());
-}
-
-/// The advice of the log, to run `--reap`, would otherwise empty the filesystem that the option protects.
-#[test]
-#[ignore = "slow"]
-fn another_filesystem_is_never_hidden_where_reap_would_empty_it() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let scratch = Scratch::new();
-    let script = r#""$0" --detach --one-file-system d; echo $?; "$0" --reap .; ls -A . d d/mount"#;
-    let outcome = with_mount(&scratch, script);
-    assert_eq!(
-        outcome.stdout_text(),
-        "1\n.:\nd\n\nd:\na\nmount\n\nd/mount:\nf\n"
-    );
-    let message = "rmz: cannot combine --one-file-system with --detach\n";
-    assert!(outcome.stderr_text().starts_with(message), "{outcome}");
-}
-
-#[test]
-#[ignore = "slow"]
 fn the_command_returns_while_the_background_process_is_held_up() {
     // `output` waits for the end of both streams, as the shell does in `x=$(rmz --detach held)`.
     let held = Held::new(|_| {}, &[]);
@@ -770,7 +625,7 @@ fn the_command_returns_while_the_background_process_is_held_up() {
         "{message}"
     );
 
-    let reaped = rmz_of_user(held.dir()).args(["--reap", "-v", "."]).output();
+    let reaped = rmz_of_user(held.dir()).words("--reap -v .").output();
     assert_eq!(
         without_digits(&reaped.assert_success().stdout_text()),
         "skipped './.rmz-*', which another process removes\n"
@@ -822,9 +677,7 @@ fn a_signal_to_the_background_process_makes_it_log_what_stays() {
 #[test]
 #[ignore = "slow"]
 fn only_what_was_hidden_is_removed_in_the_background() {
-    let build = |tree: &Tree| {
-        tree.file("other/y/f", "").file("other/z/f", "");
-    };
+    let build = plant("other/y/f= other/z/f=");
     let held = Held::new(build, &["other/y", "other/z"]);
     // The process is held up in the first container. The owner changes the second one.
     let container = containers(&held.dir().join("other"))
@@ -832,7 +685,7 @@ fn only_what_was_hidden_is_removed_in_the_background() {
         .expect("a container");
     fs::write(container.join("added"), "").unwrap();
     fs::rename(container.join("z"), held.dir().join("z")).unwrap();
-    Tree::at(&container).file("z/precious", "");
+    Tree::at(&container).plant("z/precious=");
     let before = snapshot(&held.dir().join("z"));
     let messages = held.finish();
     let [.., reason, stays] = messages.as_slice() else {
@@ -886,11 +739,11 @@ fn the_process_in_the_background_keeps_nothing_of_the_terminal() {
 #[ignore = "slow"]
 fn descriptors_that_were_inherited_are_closed() {
     let scratch = Scratch::new();
-    let path = scratch.path().join("inherited");
+    let path = scratch.at("inherited");
     let file = File::create(&path).expect("a file");
     // The copy stays open in the commands that this process starts.
     let _inherited = rustix::io::dup(&file).expect("a descriptor");
-    let listed = Run::new("ls").args(["-l", "/proc/self/fd"]).output();
+    let listed = Run::new("ls").words("-l /proc/self/fd").output();
     assert!(listed.stdout_text().contains(path.to_str().expect("UTF-8")));
 
     let held = Held::new(|_| {}, &[]);
@@ -904,25 +757,8 @@ fn descriptors_that_were_inherited_are_closed() {
 
 #[test]
 #[ignore = "slow"]
-fn the_end_of_the_terminal_does_not_end_the_process() {
-    if !has_program("script") {
-        skip!("a terminal takes the program script");
-    }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/a/f", "").file("d/b/f", "");
-    let command = format!("{RMZ} --detach d");
-    let run = Run::new("script").args(["-qec", &command, "/dev/null"]);
-    run.current_dir(&scratch).output().assert_success();
-    wait_for_background(scratch.path());
-    assert_empty(scratch.path());
-}
-
-#[test]
-#[ignore = "slow"]
 fn a_container_that_is_replaced_by_a_link_leads_nowhere_else() {
-    let build = |tree: &Tree| {
-        tree.file("other/y/f", "").file("precious/y/f", "");
-    };
+    let build = plant("other/y/f= precious/y/f=");
     let held = Held::new(build, &["other/y"]);
     // The process is held up in the first container. Replace the second one.
     let container = containers(&held.dir().join("other"))
@@ -944,15 +780,12 @@ fn a_container_that_is_replaced_by_a_link_leads_nowhere_else() {
 #[test]
 #[ignore = "slow"]
 fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("precious/f", "");
-    let [dir, other] = ["d", "other"].map(|name| scratch.path().join(name));
+    let scratch = Scratch::with("precious/f=");
+    let [dir, other] = ["d", "other"].map(|name| scratch.at(name));
     let (mut links, mut dirs) = (0, 0);
     // A link may be replaced by the directory before it is unlinked. Then rmz fails, as rm does.
     for _ in 0..300 {
-        Tree::at(scratch.path())
-            .dir("d")
-            .symlink("other", "precious");
+        scratch.plant("d/ other->precious");
         let ended = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -961,11 +794,11 @@ fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
                     let _ = renameat_with(CWD, &dir, CWD, &other, RenameFlags::EXCHANGE);
                 }
             });
-            rmz(scratch.path(), &["--detach", "d"]);
+            rmz(&scratch, "--detach d").output();
             ended.store(true, Ordering::Relaxed);
         });
         wait_for_background(scratch.path());
-        assert!(scratch.path().join("precious/f").exists());
+        assert!(scratch.at("precious/f").exists());
         if !dir.is_symlink() && !dir.exists() {
             match other.is_symlink() {
                 true => dirs += 1,
@@ -988,8 +821,8 @@ fn an_operand_that_is_replaced_by_a_link_leads_nowhere_else() {
 fn one_of_two_runs_detaches_an_operand() {
     let scratch = Scratch::new();
     for _ in 0..20 {
-        Tree::at(scratch.path()).file("d/a/f", "");
-        let run = || rmz(scratch.path(), &["--detach", "d"]);
+        scratch.plant("d/a/f=");
+        let run = || rmz(&scratch, "--detach d").output();
         let outcomes = thread::scope(|scope| {
             let other = scope.spawn(run);
             [run(), other.join().expect("the other run ends")]
@@ -1009,44 +842,25 @@ fn one_of_two_runs_detaches_an_operand() {
 
 #[test]
 #[ignore = "slow"]
-fn a_log_that_cannot_be_opened_is_reported_before_anything_is_removed() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/f", "").file("f", "");
-    let before = snapshot(scratch.path());
-    let outcome = Run::new(RMZ)
-        .args(["--detach", "d", "f"])
-        .env("RMZ_LOG", "missing/log")
-        .current_dir(&scratch)
-        .output();
-    assert_eq!(outcome.status, Status::Exit(1));
-    let message = "rmz: cannot open the log 'missing/log': No such file or directory\n";
-    assert_eq!(outcome.stderr_text(), message);
-    assert!(before.diff(&snapshot(scratch.path())).is_empty());
-}
-
-#[test]
-#[ignore = "slow"]
 fn a_fifo_is_a_log_if_it_has_a_reader() {
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     tree.fifo("log");
     for number in 0..FAILURES {
-        tree.file(format!("d/{number}/f"), "");
-        tree.select(format!("d/{number}")).mode(0o555);
+        tree.plant(format!("d/{number}/f= d/{number} %555"));
     }
     give_to_user(scratch.path());
     let before = snapshot(scratch.path());
     let run = rmz_of_user(scratch.path())
-        .args(["--detach", "d"])
+        .words("--detach d")
         .env("RMZ_LOG", "log");
-    let outcome = run.output();
-    assert_eq!(outcome.status, Status::Exit(1));
+    let outcome = run.fails();
     let message = "rmz: cannot open the log 'log': No such device or address\n";
     assert_eq!(outcome.stderr_text(), message);
     assert!(before.diff(&snapshot(scratch.path())).is_empty());
 
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let reader = open(scratch.path().join("log"), flags, Mode::empty()).expect("a FIFO");
+    let reader = open(scratch.at("log"), flags, Mode::empty()).expect("a FIFO");
     run.output().assert_success();
     fcntl_setfl(&reader, OFlags::empty()).expect("flags");
     let mut lines = String::new();
@@ -1059,11 +873,8 @@ fn a_fifo_is_a_log_if_it_has_a_reader() {
 #[test]
 #[ignore = "slow"]
 fn nothing_is_hidden_in_a_directory_to_which_names_can_only_be_added() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a directory append-only, by chattr");
-    }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("p/d/f", "");
+    needs!(root, "chattr");
+    let scratch = Scratch::with("p/d/f=");
     let chattr = |flag: &str| {
         let run = Run::new("chattr").args([flag, "p"]);
         run.current_dir(&scratch).output()
@@ -1071,22 +882,22 @@ fn nothing_is_hidden_in_a_directory_to_which_names_can_only_be_added() {
     if chattr("+a").status != Status::Exit(0) {
         skip!("the filesystem has no append-only directories");
     }
-    let outcome = rmz(scratch.path(), &["--detach", "p/d"]);
+    let outcome = rmz(&scratch, "--detach p/d").output();
     chattr("-a").assert_success();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let message = "rmz: cannot remove 'p/d': Operation not permitted\n";
     assert_eq!(outcome.stderr_text(), message);
-    let left = fs::read_dir(scratch.path().join("p")).expect("a directory");
+    let left = fs::read_dir(scratch.at("p")).expect("a directory");
     assert_eq!(left.count(), 1, "only d is there");
 }
 
 /// Makes 1,500 directories whose files stay, and as many that can be removed.
 fn half_protected(scratch: &Scratch) {
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(scratch);
     for number in 0..FAILURES {
-        tree.file(format!("d/protected{number}/f"), "");
-        tree.select(format!("d/protected{number}")).mode(0o555);
-        tree.file(format!("d/{number}/f"), "");
+        tree.plant(format!(
+            "d/protected{number}/f= d/protected{number} %555 d/{number}/f="
+        ));
     }
     give_to_user(scratch.path());
 }
@@ -1097,18 +908,18 @@ fn a_log_that_is_never_read_does_not_stop_the_removal() {
     for is_socket in [true, false] {
         let scratch = Scratch::new();
         half_protected(&scratch);
-        let path = scratch.path().join("log");
+        let path = scratch.at("log");
         let mut socket = None;
         let mut fifo = None;
         if is_socket {
             socket = Some(UnixDatagram::bind(&path).expect("a socket"));
         } else {
-            Tree::at(scratch.path()).fifo("log");
+            Tree::at(&scratch).fifo("log");
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             fifo = Some(open(&path, flags, Mode::empty()).expect("a FIFO"));
         }
         give_to_user(&path);
-        let run = rmz_of_user(scratch.path()).args(["--detach", "d"]);
+        let run = rmz_of_user(scratch.path()).words("--detach d");
         run.env("RMZ_LOG", "log").output().assert_success();
         wait_for_background(scratch.path());
         let container = containers(scratch.path()).pop().expect("what stays");
@@ -1123,51 +934,17 @@ fn a_log_that_is_never_read_does_not_stop_the_removal() {
 fn a_log_that_takes_nothing_does_not_stop_the_removal() {
     let scratch = Scratch::new();
     or_skip!(Run::new(RMZ).arg("-f").calls());
-    Tree::at(scratch.path()).file("d/f", "");
+    scratch.plant("d/f=");
     let faults = ["inject=write:retval=0", "inject=unlinkat:error=EIO:when=1"];
     let [write, unlink] = faults;
     Run::new("strace")
         .args(["-f", "-o", "/dev/null", "-e", write, "-e", unlink, RMZ])
-        .args(["--detach", "d"])
+        .words("--detach d")
         .env("RMZ_LOG", "log")
         .current_dir(&scratch)
         .output()
         .assert_success();
     wait_for_background(scratch.path());
-    assert_eq!(fs::read(scratch.path().join("log")).expect("a log"), b"");
+    assert_eq!(fs::read(scratch.at("log")).expect("a log"), b"");
     assert_eq!(containers(scratch.path()).len(), 1);
-}
-
-#[test]
-#[ignore = "slow"]
-fn one_question_is_asked_and_none_about_protected_files() {
-    for (answer, is_left) in [("n\n", true), ("y\n", false)] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).file("d/f", "").mode(0o444);
-        give_to_user(scratch.path());
-        let outcome = rmz_of_user(scratch.path())
-            .args(["-I", "--detach", "d"])
-            .input(Input::Terminal)
-            .stdin(answer)
-            .output();
-        assert_eq!(outcome.status, Status::Exit(0));
-        let question = outcome.stderr_text();
-        assert!(
-            question.ends_with(": remove 1 argument recursively? "),
-            "{question}"
-        );
-        wait_for_background(scratch.path());
-        assert_eq!(scratch.path().join("d/f").exists(), is_left);
-        assert!(containers(scratch.path()).is_empty());
-    }
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_link_called_rm_has_neither_option() {
-    let build = |tree: &Tree| {
-        tree.file("d/f", "");
-    };
-    RM.strict().args(["-r", "--detach", "d"]).check(build);
-    RM.strict().args(["-r", "--reap", "d"]).check(build);
 }

@@ -1,6 +1,6 @@
 //! `--dry-run`, which GNU's rm does not have: what a real run would print, and nothing is removed.
 
-use testkit::run::{Status, check_dry_run, plant};
+use testkit::{run::check_dry_run, tree::plant};
 
 use crate::support::{RM, RMZ};
 
@@ -73,6 +73,6 @@ fn plans() {
         ! cannot remove 'a/d': Permission denied",
     );
     let told = check_dry_run(RMZ, &["/", ".", "none", "d/.."], plant("d/"));
-    assert_eq!(told.status, Status::Exit(1));
+    told.assert_status(1);
     assert_eq!(told.stdout_text(), "would remove 0 entries, 0 B\n");
 }

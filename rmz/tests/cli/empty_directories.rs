@@ -1,6 +1,6 @@
 //! `-d` removes empty directories. It matters only under the name `rm`, because rmz is recursive by default.
 
-use testkit::run::plant;
+use testkit::tree::plant;
 
 use crate::support::RM;
 

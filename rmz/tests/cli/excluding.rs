@@ -3,27 +3,14 @@
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
 
 use testkit::{
-    probe::{NOBODY, is_root},
-    run::{Outcome, Run, Status, plant},
-    skip,
+    run::Run,
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, comb},
+    tree::{Scratch, Tree, comb, plant},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 const TREE: &str = "t/a.o= t/a.c= t/build/out= t/d/b.o= t/d/build/out= t/d/keep.o=";
-
-fn tree() -> Scratch {
-    let scratch = Scratch::new();
-    plant(TREE)(&Tree::at(scratch.path()));
-    scratch
-}
-
-#[track_caller]
-fn run(dir: &Scratch, args: &[&str]) -> Outcome {
-    Run::new(RMZ).args(args).current_dir(dir).output()
-}
 
 #[test]
 fn entries_that_a_glob_matches_stay_with_the_directories_above() {
@@ -71,10 +58,12 @@ fn entries_that_a_glob_matches_stay_with_the_directories_above() {
 
 #[test]
 fn the_mark_of_the_byte_order_is_no_part_of_a_pattern() {
-    let scratch = tree();
-    Tree::at(scratch.path()).file("list", "\u{feff}*.o\n");
-    run(&scratch, &["--exclude-from=list", "t"]).assert_success();
-    assert!(scratch.path().join("t/a.o").exists());
+    let scratch = Scratch::new();
+    Tree::at(&scratch).plant(TREE).file("list", "\u{feff}*.o\n");
+    rmz(&scratch, "--exclude-from=list t")
+        .output()
+        .assert_success();
+    assert!(scratch.at("t/a.o").exists());
 }
 
 #[test]
@@ -174,93 +163,20 @@ fn wrong_patterns_are_errors_before_anything_is_removed() {
 }
 
 #[test]
-fn a_pattern_that_begins_with_an_operand_is_an_error_in_each_spelling() {
-    let scratch = tree();
-    let absolute = scratch.path().join("t").display().to_string();
-    let name = scratch.path().file_name().unwrap().to_str().unwrap();
-    let through_parent = format!("../{name}/./t");
-    for operand in [
-        "./t",
-        ".//t",
-        "././t/.",
-        "t/./",
-        "t/d/..",
-        &through_parent,
-        &absolute,
-    ] {
-        let outcome = run(&scratch, &["--exclude=t/d", operand]);
-        assert_eq!(outcome.status, Status::Exit(1), "{operand}");
-        let expected =
-            format!("rmz: invalid pattern 't/d': it is relative to '{operand}'; write '/d'\n");
-        assert_eq!(outcome.stderr_text(), expected);
-        assert!(scratch.path().join("t/d/b.o").exists());
-    }
-}
-
-/// rsync takes such a pattern for the path below the directory of the operand.
-#[test]
-fn a_pattern_that_begins_with_the_name_of_an_operand_elsewhere_is_an_error() {
-    let scratch = tree();
-    Tree::at(scratch.path()).dir("elsewhere/deep");
-    let absolute = scratch.path().join("t").display().to_string();
-    let name = scratch.path().file_name().unwrap().to_str().unwrap();
-    let with_parent = format!("{name}/t/d");
-    for operand in ["../../t", &absolute] {
-        for pattern in ["t/d", "!t/d", &with_parent] {
-            let args = [&format!("--exclude={pattern}"), operand];
-            let dir = scratch.path().join("elsewhere/deep");
-            let outcome = Run::new(RMZ).args(args).current_dir(dir).output();
-            assert_eq!(outcome.status, Status::Exit(1), "{operand} {pattern}");
-            let meant = if pattern.starts_with('!') {
-                "!/d"
-            } else {
-                "/d"
-            };
-            let expected = format!(
-                "rmz: invalid pattern '{pattern}': it is relative to '{operand}'; write '{meant}'\n"
-            );
-            assert_eq!(outcome.stderr_text(), expected);
-            assert!(scratch.path().join("t/d/b.o").exists());
-        }
-    }
-    // The names below an operand may begin with its own.
-    let args = ["--exclude=/t/d", "--exclude=d/t", "../../t"];
-    let dir = scratch.path().join("elsewhere/deep");
-    let outcome = Run::new(RMZ).args(args).current_dir(dir).output();
-    outcome.assert_success();
-    assert!(!scratch.path().join("t").exists());
-}
-
-#[test]
-fn a_pattern_is_relative_to_an_operand_in_which_the_user_works() {
-    let scratch = tree();
-    let dir = scratch.path().join("t");
-    let outcome = Run::new(RMZ)
-        .args(["--exclude=d/build", "../t"])
-        .current_dir(&dir)
-        .output();
-    outcome.assert_success();
-    let left = Snapshot::of(&dir, Attributes::NAMES);
-    assert!(left.kind("d/b.o").is_none() && left.kind("d/build/out").is_some());
-}
-
-#[test]
 fn names_that_are_not_utf_8_are_matched() {
     let scratch = Scratch::new();
     let odd = OsStr::from_bytes(b"\xff\xfe.o");
-    Tree::at(scratch.path().join("t"))
-        .file(odd, "")
-        .file("gone", "");
-    run(&scratch, &["--exclude=??.o", "t"]).assert_success();
-    assert!(scratch.path().join("t").join(odd).exists());
-    assert!(!scratch.path().join("t/gone").exists());
+    Tree::at(scratch.at("t")).file(odd, "").plant("gone=");
+    rmz(&scratch, "--exclude=??.o t").output().assert_success();
+    assert!(scratch.at("t").join(odd).exists());
+    assert!(!scratch.at("t/gone").exists());
 }
 
 #[test]
 fn patterns_that_are_not_utf_8_match_bytes() {
     let scratch = Scratch::new();
     let [kept, gone] = [&b"\xff.o"[..], b"\xef.o"].map(OsStr::from_bytes);
-    let tree = Tree::at(scratch.path().join("t"));
+    let tree = Tree::at(scratch.at("t"));
     tree.file(kept, "").file(gone, "");
     let outcome = Run::new(RMZ)
         .args([b"--exclude=[\xf0-\xff]*", &b"t"[..]].map(OsStr::from_bytes))
@@ -268,35 +184,8 @@ fn patterns_that_are_not_utf_8_match_bytes() {
         .output();
     outcome.assert_success();
     assert_eq!(outcome.stderr_text(), "");
-    assert!(scratch.path().join("t").join(kept).exists());
-    assert!(!scratch.path().join("t").join(gone).exists());
-}
-
-#[test]
-fn an_excluded_directory_is_not_opened() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
-    let scratch = Scratch::new();
-    let top = Tree::at(scratch.path().join("t"));
-    top.file("secret/x", "").file("gone", "");
-    for path in ["t/secret/x", "t/secret", "t", ""] {
-        let path = scratch.path().join(path);
-        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
-    }
-    top.select("secret").mode(0);
-    let run = |args: &[&str]| {
-        let run = Run::new(RMZ).args(args).current_dir(&scratch);
-        run.uid(NOBODY).output()
-    };
-    let outcome = run(&["--exclude=secret", "t"]);
-    outcome.assert_success();
-    assert_eq!(outcome.stderr_text(), "");
-    assert!(!scratch.path().join("t/gone").exists());
-    // Without the option, rmz would have tried.
-    let outcome = run(&["t"]);
-    let expected = "rmz: cannot remove 't/secret': Permission denied\n";
-    assert_eq!(outcome.stderr_text(), expected);
+    assert!(scratch.at("t").join(kept).exists());
+    assert!(!scratch.at("t").join(gone).exists());
 }
 
 #[test]
@@ -304,15 +193,40 @@ fn an_excluded_directory_is_not_opened() {
 fn a_deep_tree_with_few_descriptors_keeps_what_is_excluded() {
     const DEPTH: usize = 3_000;
     let scratch = Scratch::in_memory();
-    comb(scratch.path().join("t"), DEPTH, 2);
-    let before = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
-    let outcome = Run::new(RMZ)
-        .args(["--exclude=f1", "t"])
-        .current_dir(&scratch)
-        .nofile_limit(20)
-        .output();
+    comb(scratch.at("t"), DEPTH, 2);
+    let before = Snapshot::of(scratch.at("t"), Attributes::NAMES).len();
+    let outcome = rmz(&scratch, "--exclude=f1 t").nofile_limit(20).output();
     outcome.assert_success();
-    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
+    let left = Snapshot::of(scratch.at("t"), Attributes::NAMES).len();
     // Each level has two directories, and a file `f0` in either. The last level is empty.
     assert_eq!(left, before - 2 * DEPTH - 1);
+}
+
+#[test]
+fn operands_elsewhere() {
+    RM.rows(
+        r#"
+        # A pattern that begins with an operand is an error in each spelling.
+        t/d/b.o=
+        rmz --exclude=t/d (./t|.//t|././t/.|t/./|t/d/..|$PWD/t)
+        ! invalid pattern 't/d': it is relative to '...t...'; write '/d'
+        # rsync takes such a pattern for the path below the directory of the operand.
+        up/t/d/b.o= elsewhere/deep/
+        sh:'cd elsewhere/deep; exec "$@"' rmz (--exclude=t/d|--exclude=!t/d|--exclude=up/t/d) (../../up/t|$PWD/up/t)
+        ! invalid pattern '...t/d': it is relative to '...up/t'; write '.../d'
+        # The names below an operand may begin with its own.
+        sh:'cd elsewhere/deep; exec "$@"' rmz --exclude=/t/d --exclude=d/t ../../up/t
+        = -up/t
+        # A pattern is relative to an operand in which the user works.
+        t/a= t/d/build/out= t/d/b.o=
+        sh:'cd t; exec "$@"' rmz --exclude=d/build ../t
+        = -t/a -t/d/b.o
+        # An excluded directory is not opened. Without the option, rmz would have tried.
+        t/secret/x= t/gone= t/secret %0
+        user rmz --exclude=secret t
+        = -t/gone
+        user rmz t
+        ! cannot remove 't/secret': Permission denied
+        = -t/gone"#,
+    );
 }

@@ -8,19 +8,15 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::RMZ;
+use crate::support::{RMZ, rmz};
 
 fn build(scratch: &Scratch) {
-    let tree = Tree::at(scratch.path());
-    let dir = scratch.path().join("d");
+    let tree = Tree::at(scratch);
+    let dir = scratch.at("d");
     testkit::tree::remove_for_sure(dir).unwrap();
-    tree.dir("beside")
-        .file("d/file", "1")
-        .fifo("d/fifo")
-        .symlink("d/link", "../beside")
-        .dir("d/none")
-        .file("d/e/f/file", "2")
-        .hardlink("d/file", "d/e/name");
+    tree.plant(
+        "beside/ d/file=1 d/fifo<fifo> d/link->../beside d/none/ d/e/f/file=2 d/e/name==d/file",
+    );
 }
 
 /// Returns `true` if each line of stderr names a file of the tree.
@@ -36,14 +32,12 @@ fn names_paths(outcome: &Outcome) -> bool {
 fn a_call_that_fails_is_reported_or_makes_no_difference() {
     let scratch = Scratch::new();
     build(&scratch);
-    Tree::at(scratch.path()).file("beside/file", "3");
-    let run = Run::new(RMZ)
-        .args(["-r", "--threads=1", "d"])
-        .current_dir(&scratch);
+    scratch.plant("beside/file=3");
+    let run = rmz(&scratch, "-r --threads=1 d");
     let calls = or_skip!(run.calls());
 
-    let beside = || Snapshot::of(scratch.path().join("beside"), Attributes::ALL);
-    let (before, tree) = (beside(), scratch.path().join("d"));
+    let beside = || Snapshot::of(scratch.at("beside"), Attributes::ALL);
+    let (before, tree) = (beside(), scratch.at("d"));
     let mut wrong = Vec::new();
     for (call, error) in possible_errors(&calls) {
         build(&scratch);
@@ -75,7 +69,7 @@ fn run_unread(scratch: &Scratch, operand: &str, call: &str, error: &str) -> Outc
     let inject = format!("inject={call}:error={error}");
     let dir = scratch.path().canonicalize().unwrap();
     let (bad, operand) = (dir.join("d/bad"), dir.join(operand));
-    let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-P", "bad", "-P"]);
+    let run = Run::new("strace").words("-f -o /dev/null -P bad -P");
     run.arg(bad)
         .args(["-e", &inject, RMZ, "-r"])
         .arg(operand)
@@ -89,11 +83,11 @@ fn an_empty_directory_is_removed_whatever_prevents_that_it_is_listed() {
     for call in ["openat", "getdents64"] {
         for error in ["EIO", "EPERM", "EUCLEAN", "ENOTCONN", "ESTALE", "EACCES"] {
             for operand in ["d", "d/bad"] {
-                Tree::at(scratch.path()).dir("d/bad");
+                Tree::at(&scratch).dir("d/bad");
                 let outcome = run_unread(&scratch, operand, call, error);
                 outcome.assert_success();
                 assert_eq!(outcome.stderr_text(), "", "{call} {error}");
-                assert!(!scratch.path().join(operand).exists());
+                assert!(!scratch.at(operand).exists());
             }
         }
     }
@@ -110,11 +104,9 @@ fn the_reason_why_a_directory_with_entries_cannot_be_listed_is_reported() {
             ("EUCLEAN", "Structure needs cleaning"),
         ] {
             for operand in ["d", "d/bad"] {
-                Tree::at(scratch.path())
-                    .file("d/bad/f", "")
-                    .file("d/gone", "");
+                scratch.plant("d/bad/f= d/gone=");
                 let outcome = run_unread(&scratch, operand, call, error);
-                assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+                outcome.assert_status(1);
                 let complaint = outcome.stderr_text().replace(RMZ, "rmz");
                 assert!(complaint.starts_with("rmz: cannot remove '"), "{outcome}");
                 let end = format!("/d/bad': {text}\n");
@@ -134,11 +126,11 @@ fn a_tree_is_removed_if_the_kernel_cannot_say_when_directories_were_made() {
     or_skip!(Run::new(RMZ).arg("-f").calls());
     for error in ["EINVAL", "EOPNOTSUPP", "EACCES", "EIO", "ENOTTY", "ENOENT"] {
         for operand in ["d", "d/bad"] {
-            Tree::at(scratch.path()).file("d/bad/e/f", "");
+            scratch.plant("d/bad/e/f=");
             let outcome = run_unread(&scratch, operand, "statx", error);
             outcome.assert_success();
             assert_eq!(outcome.stderr_text(), "", "{error}");
-            assert!(!scratch.path().join(operand).exists(), "{error}");
+            assert!(!scratch.at(operand).exists(), "{error}");
         }
     }
 }
@@ -151,7 +143,7 @@ fn a_call_that_is_always_interrupted_fails() {
         build(&scratch);
         let inject = format!("inject={call}:error=EINTR");
         let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, RMZ]);
-        let outcome = run.args(["-r", "d"]).current_dir(&scratch).output();
+        let outcome = run.words("-r d").current_dir(&scratch).output();
         assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
         let said = outcome.stderr_text();
         assert!(

@@ -2,24 +2,17 @@
 
 use std::fs;
 
+use crate::support::rmz;
 use testkit::{
-    run::{Run, Signal, Status, Stream},
+    run::{Signal, Status, Stream},
     tree::{Scratch, Tree},
 };
-
-use crate::support::RMZ;
 
 #[test]
 fn a_signal_at_a_prompt_is_the_last_answer() {
     for (signal, number) in [(Signal::INT, 2), (Signal::TERM, 15), (Signal::HUP, 1)] {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("a", "")
-            .file("b", "")
-            .file("c", "");
-        let run = Run::new(RMZ)
-            .args(["-i", "a", "b", "c"])
-            .current_dir(&scratch);
+        let scratch = Scratch::with("a= b= c=");
+        let run = rmz(&scratch, "-i a b c");
         let mut live = run.start();
         live.wait_for(Stream::Stderr, "'a'? ");
         live.write("y\n");
@@ -32,7 +25,7 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
             stderr.ends_with("interrupted: 1 entry removed\n"),
             "{outcome}"
         );
-        let left = ["a", "b", "c"].map(|name| scratch.path().join(name).exists());
+        let left = ["a", "b", "c"].map(|name| scratch.at(name).exists());
         assert_eq!(left, [false, true, true]);
     }
 }
@@ -41,15 +34,12 @@ fn a_signal_at_a_prompt_is_the_last_answer() {
 #[test]
 fn a_removal_that_waits_because_of_its_rate_ends_by_a_signal() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for number in 0..500 {
-        tree.file(format!("t/{number}"), "");
+        tree.plant(format!("t/{number}="));
     }
-    let left = || fs::read_dir(scratch.path().join("t")).map_or(0, Iterator::count);
-    let mut live = Run::new(RMZ)
-        .args(["--max-rate=1/s", "t"])
-        .current_dir(&scratch)
-        .start();
+    let left = || fs::read_dir(scratch.at("t")).map_or(0, Iterator::count);
+    let mut live = rmz(&scratch, "--max-rate=1/s t").start();
     live.wait_for_effect(|| left() < 500);
     live.signal(Signal::INT);
     let outcome = live.finish();

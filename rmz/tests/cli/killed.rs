@@ -2,26 +2,20 @@
 
 use std::path::Path;
 
+use crate::support::rmz;
 use testkit::{
     or_skip,
-    run::{Run, Status},
+    run::Status,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree},
 };
 
-use crate::support::RMZ;
-
 /// Builds the directory `d`, and beside it a directory that some entries of `d` lead to.
 fn build(dir: &Path) {
     let tree = Tree::at(dir);
-    tree.file("beside/file", "1")
-        .hardlink("beside/file", "d/name")
-        .symlink("d/link", "../beside")
-        .fifo("d/fifo")
-        .dir("d/none");
+    tree.plant("beside/file=1 d/name==beside/file d/link->../beside d/fifo<fifo> d/none/");
     for number in 0..10 {
-        tree.file(format!("d/{number}/e/f"), "2")
-            .file(format!("d/{number}/g"), "");
+        tree.plant(format!("d/{number}/e/f=2 d/{number}/g="));
     }
 }
 
@@ -31,9 +25,7 @@ fn build(dir: &Path) {
 fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
     let scratch = Scratch::in_memory();
     let threads_arg = format!("--threads={threads}");
-    let run = Run::new(RMZ)
-        .args(["-rf", &threads_arg, "d"])
-        .current_dir(&scratch);
+    let run = rmz(&scratch, ["-rf", &threads_arg, "d"]);
     build(scratch.path());
     let calls = or_skip!(run.calls());
 
@@ -41,7 +33,7 @@ fn is_completed_by_a_second_run(threads: usize, rounds: usize) {
     let mut killed = 0;
     for round in 0..rounds {
         let call = &calls[calls.len() * round / rounds];
-        std::fs::remove_dir_all(scratch.path().join("beside")).unwrap();
+        std::fs::remove_dir_all(scratch.at("beside")).unwrap();
         build(scratch.path());
         let outcome = run.with_fault(call, "signal=KILL").output();
         killed += usize::from(outcome.status == Status::Signal(9));

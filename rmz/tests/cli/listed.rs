@@ -1,8 +1,8 @@
 //! `--files0-from`: operands from a file or from stdin, as in `du`.
 
 use testkit::{
-    run::{Run, Signal, Status, Stream, plant},
-    tree::{Scratch, Tree},
+    run::{Run, Signal, Status, Stream},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{RM, RMZ};
@@ -119,7 +119,7 @@ fn without_recursion() {
 #[test]
 fn a_part_of_a_name_is_not_removed_after_a_signal() {
     let scratch = Scratch::new();
-    plant(TREE)(&Tree::at(scratch.path()));
+    plant(TREE)(&Tree::at(&scratch));
     let run = Run::new(RMZ).arg("--files0-from=-");
     let mut live = run.current_dir(&scratch).start();
     // The message shows that rmz has read all of this.
@@ -129,6 +129,6 @@ fn a_part_of_a_name_is_not_removed_after_a_signal() {
     let outcome = live.finish();
     assert_eq!(outcome.status, Status::Signal(15), "{outcome}");
     for name in ["a", "b", "c", "d/f"] {
-        assert!(scratch.path().join(name).exists(), "{name}");
+        assert!(scratch.at(name).exists(), "{name}");
     }
 }

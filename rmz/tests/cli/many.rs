@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
-use testkit::probe::{gnu, has_program, is_root};
-use testkit::run::Run;
-use testkit::tree::{Scratch, Tree, chain, comb, wide, wide_dirs};
-use testkit::{or_skip, skip};
+use testkit::{
+    needs, or_skip,
+    probe::gnu,
+    run::Run,
+    tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
+};
 
 use crate::support::{RM, RMZ};
 
@@ -54,10 +56,10 @@ fn many_entries_are_removed_by_any_number_of_threads() {
 /// Removes 200 directories, each with a file, and 200 names that are missing. Returns both streams as one.
 fn removed_in_order(program: &Path, args: &[&str]) -> String {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let mut operands = Vec::new();
     for number in 0..200 {
-        tree.file(format!("d{number}/sub/f"), "");
+        tree.plant(format!("d{number}/sub/f="));
         operands.extend([format!("d{number}"), format!("missing{number}")]);
     }
     both_streams(program, &scratch, args, &operands)
@@ -87,15 +89,13 @@ fn prints_the_lines_of_operands_in_their_order() {
 
 #[test]
 fn reports_the_failures_of_operands_in_their_order() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a file immutable, by chattr");
-    }
+    needs!(root, "chattr");
     let rm = or_skip!(gnu("rm"));
     let scratch = Scratch::new();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     let mut operands = Vec::new();
     for number in 0..100 {
-        tree.file(format!("d{number}/sub/kept"), "");
+        tree.plant(format!("d{number}/sub/kept="));
         operands.extend([format!("d{number}"), format!("missing{number}")]);
     }
     let chattr = |flag: &str| {

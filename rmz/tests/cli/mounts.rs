@@ -1,11 +1,10 @@
 //! Mount points in the tree. Each run has a mount namespace of its own.
 
 use testkit::{
-    or_skip,
-    probe::{Fs, LoopMount, has_program, is_root},
-    run::{Run, Status, plant},
-    skip,
-    tree::{Scratch, Tree},
+    needs, or_skip,
+    probe::{Fs, LoopMount},
+    run::{Run, Status},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{RM, RMZ};
@@ -13,18 +12,14 @@ use crate::support::{RM, RMZ};
 /// Runs the rows of a table after the shell commands `mounts`, and lists the remaining entries on stdout.
 #[track_caller]
 fn with(mounts: &str, rows: &str) {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
+    needs!(root, "unshare");
     after(mounts, r#""$@""#, rows);
 }
 
 /// Runs the rows of a table by an ordinary user.
 #[track_caller]
 fn as_nobody_with(mounts: &str, rows: &str) {
-    if !is_root() || !has_program("unshare") || !has_program("setpriv") {
-        skip!("mounting as another user takes root, unshare and setpriv");
-    }
+    needs!(root, "unshare", "setpriv");
     let mounts = format!("chown -R 65534:65534 . && {mounts}");
     let run = r#"setpriv --reuid=65534 --regid=65534 --clear-groups "$@""#;
     after(&mounts, run, rows);
@@ -122,130 +117,23 @@ fn removes_an_empty_subvolume_only_if_asked_about_it() {
     }
 }
 
-/// Runs rmz after the mounts, and asserts the messages and the entries that are left. rm takes a bind mount of the
-/// same filesystem for a part of the tree.
-#[track_caller]
-fn is_protected(mounts: &str, args: &[&str], messages: &str, left: &[&str]) {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
-    let scratch = Scratch::new();
-    build(&Tree::at(scratch.path()));
-    let script = format!(
-        r#"{mounts}
-        "$@"; status=$?
-        find d -mindepth 1 | LC_ALL=C sort
-        exit $status"#
-    );
-    let run = Run::new("unshare").args(["-m", "sh", "-c", &script, "sh", RMZ]);
-    let outcome = run.args(args).current_dir(&scratch).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    assert_eq!(outcome.stderr_text().replace(RMZ, "rmz"), messages);
-    let stdout = outcome.stdout_text();
-    let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(lines, left, "{outcome}");
-}
-
-const SKIPPED: &str = "rmz: skipping 'd/a/mount', since it's on a different device\n";
-
-#[test]
-fn skips_a_bind_mount_of_the_same_filesystem_if_told_to() {
-    let left = [
-        "d/a",
-        "d/a/mount",
-        "d/a/mount/f",
-        "d/a/mount/sub",
-        "d/a/mount/sub/f",
-    ];
-    let args = ["--one-file-system", "d"];
-    let outside = "mkdir o && mv d/source o && mount --bind o/source d/a/mount";
-    is_protected(outside, &args, SKIPPED, &left);
-    is_protected(
-        outside,
-        &["--one-file-system", "--threads=1", "d/a"],
-        SKIPPED,
-        &[&left[..], &["d/z", "d/z/f"]].concat(),
-    );
-    let of_itself = "mount --bind d/a/mount d/a/mount && : >d/a/mount/f";
-    is_protected(of_itself, &args, SKIPPED, &left[..3]);
-}
-
-#[test]
-fn an_unreadable_bind_mount_of_the_same_filesystem_is_skipped() {
-    let mounts = "chown -R 65534 . && mkdir o && chmod 0 o && mount --bind o d/a/mount";
-    let script = format!("{mounts} && set -- setpriv --reuid=65534 --clear-groups \"$@\"");
-    is_protected(
-        &script,
-        &["--one-file-system", "d"],
-        SKIPPED,
-        &["d/a", "d/a/mount"],
-    );
-}
-
-#[test]
-fn a_dry_run_skips_a_bind_mount_of_the_same_filesystem_too() {
-    let left = [
-        "would remove 'd/a/f'",
-        "would remove 'd/z/f'",
-        "would remove directory 'd/z'",
-    ];
-    let script = r#"
-        mkdir o && mv d/source o && mount --bind o/source d/a/mount
-        "$@" --dry-run >o/log; status=$?
-        grep "^would.*'" o/log | LC_ALL=C sort
-        exit $status"#;
-    is_protected(script, &["--one-file-system", "d"], SKIPPED, &left);
-}
-
 #[test]
 fn leaves_mount_points_to_the_kernel_without_recursion() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
+    needs!(root, "unshare");
     let script = r#"exec unshare -m sh -c 'mount -t tmpfs none d && exec "$@"' sh "$@""#;
     RM.strict()
         .only_newest()
-        .args(["-d", "--preserve-root=all", "d"])
+        .words("-d --preserve-root=all d")
         .in_script(script)
         .check(|tree: &Tree| {
             tree.dir("d");
         });
 }
 
-#[test]
-fn refuses_an_operand_that_is_a_bind_mount_of_the_same_filesystem() {
-    let message = "rmz: skipping 'd/a/mount', since it's on a different device\n\
-                   rmz: and --preserve-root=all is in effect\n";
-    let left = [
-        "d/a",
-        "d/a/f",
-        "d/a/mount",
-        "d/a/mount/f",
-        "d/a/mount/sub",
-        "d/a/mount/sub/f",
-        "d/source",
-        "d/source/f",
-        "d/source/sub",
-        "d/source/sub/f",
-        "d/z",
-        "d/z/f",
-    ];
-    for option in ["-r", "--detach", "--one-file-system"] {
-        is_protected(
-            BIND,
-            &["--preserve-root=all", option, "d/a/mount"],
-            message,
-            &left,
-        );
-    }
-}
-
 /// Opening it would mount what autofs has not mounted yet, and could wait for a dead server.
 #[test]
 fn a_skipped_mount_point_is_not_opened() {
-    if !is_root() || !has_program("unshare") || !has_program("strace") {
-        skip!("mounting takes root and unshare, and there may be no strace");
-    }
+    needs!(root, "unshare", "strace");
     for mount in [TMPFS, EMPTY_TMPFS, BIND] {
         for args in [
             &[][..],
@@ -254,20 +142,18 @@ fn a_skipped_mount_point_is_not_opened() {
             &["---presume-input-tty"],
         ] {
             let scratch = Scratch::new();
-            build(&Tree::at(scratch.path()));
+            build(&Tree::at(&scratch));
             let script = format!(
                 r#"{mount}; strace -f -o log "$@"; grep -E 'open.*"(d/a/)?mount"' log >opens; test -d d/a/mount"#
             );
             let run = Run::new("unshare").args(["-m", "sh", "-c", &script, "sh", RMZ]);
-            let run = run
-                .args(args)
-                .args(["--threads=1", "--one-file-system", "d"]);
+            let run = run.args(args).words("--threads=1 --one-file-system d");
             let outcome = run.current_dir(&scratch).output();
             let name = format!("{mount} {args:?}: {outcome}");
             assert_eq!(outcome.status, Status::Exit(0), "{name}");
             let stderr = outcome.stderr_text().replace(RMZ, "rmz");
             assert!(stderr.contains(SKIPPED), "{name}");
-            let opens = std::fs::read_to_string(scratch.path().join("opens"));
+            let opens = std::fs::read_to_string(scratch.at("opens"));
             assert_eq!(opens.expect("grep writes it"), "", "{name}");
         }
     }
@@ -275,19 +161,17 @@ fn a_skipped_mount_point_is_not_opened() {
 
 #[test]
 fn staying_on_one_filesystem_costs_two_calls_for_each_directory() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let calls = |flag: &str| {
         let scratch = Scratch::new();
-        let tree = Tree::at(scratch.path());
+        let tree = Tree::at(&scratch);
         for number in 0..30 {
-            tree.file(format!("d/{number}/f"), "");
+            tree.plant(format!("d/{number}/f="));
         }
         let words = ["-f", "-o", "log", RMZ, "--threads=1", flag, "d"];
         let run = Run::new("strace").args(words).current_dir(&scratch);
         run.output().assert_success();
-        let log = std::fs::read_to_string(scratch.path().join("log")).expect("strace logs");
+        let log = std::fs::read_to_string(scratch.at("log")).expect("strace logs");
         log.lines().count()
     };
     let (without, with) = (calls("-r"), calls("--one-file-system"));
@@ -296,4 +180,83 @@ fn staying_on_one_filesystem_costs_two_calls_for_each_directory() {
         "{without} calls, {with} calls"
     );
     assert!(with > without, "strace sees nothing here");
+}
+
+const SKIPPED: &str = "rmz: skipping 'd/a/mount', since it's on a different device\n";
+
+/// rm takes a bind mount of the same filesystem for a part of the tree.
+#[test]
+fn a_bind_mount_of_the_same_filesystem_is_skipped_if_told_to() {
+    with(
+        BIND,
+        "rmz --one-file-system d/a
+        ! skipping 'd/a/mount', since it's on a different device
+        > d d
+        > d/a d
+        > d/a/mount d
+        > d/a/mount/f f
+        > d/a/mount/sub d
+        > d/a/mount/sub/f f
+        > d/source d
+        > d/source/f f
+        > d/source/sub d
+        > d/source/sub/f f
+        > d/z d
+        > d/z/f f
+        = -d/a/f
+        # A dry run skips it, too.
+        rmz --one-file-system --dry-run d/a
+        ! skipping 'd/a/mount', since it's on a different device
+        > would remove 'd/a/f'
+        > would remove 1 entry...
+        > d d
+        > d/a d
+        > d/a/f f
+        > d/a/mount d
+        > d/a/mount/f f
+        > d/a/mount/sub d
+        > d/a/mount/sub/f f
+        > d/source d
+        > d/source/f f
+        > d/source/sub d
+        > d/source/sub/f f
+        > d/z d
+        > d/z/f f
+        # As an operand, it is refused if told to.
+        rmz --preserve-root=all (-r|--detach|--one-file-system) d/a/mount
+        ! skipping 'd/a/mount', since it's on a different device
+        ! and --preserve-root=all is in effect
+        > d d
+        > d/a d
+        > d/a/f f
+        > d/a/mount d
+        > d/a/mount/f f
+        > d/a/mount/sub d
+        > d/a/mount/sub/f f
+        > d/source d
+        > d/source/f f
+        > d/source/sub d
+        > d/source/sub/f f
+        > d/z d
+        > d/z/f f",
+    );
+    with(
+        "mount --bind d/a/mount d/a/mount && : >d/a/mount/f",
+        "rmz --one-file-system d
+        ! skipping 'd/a/mount', since it's on a different device
+        > d d
+        > d/a d
+        > d/a/mount d
+        > d/a/mount/f f
+        = -d/a/f -d/source -d/z d/a/mount/f=",
+    );
+    as_nobody_with(
+        "mkdir o && chmod 0 o && mount --bind o d/a/mount",
+        "rmz --one-file-system d
+        ! skipping 'd/a/mount', since it's on a different device
+        > d d
+        > d/a d
+        > d/a/mount d
+        = -d/a/f -d/source -d/z o/ o %0",
+    );
 }

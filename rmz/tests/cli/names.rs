@@ -27,7 +27,7 @@ fn odd() -> impl Iterator<Item = &'static OsStr> {
 
 fn rm_rv_odd(locale: &str, operands: impl Iterator<Item = &'static OsStr>) {
     Parity::new(RMZ, "rm")
-        .args(["-rv", "--"])
+        .words("-rv --")
         .args(operands)
         .env("LC_ALL", locale)
         .check(|tree| {
@@ -51,7 +51,7 @@ fn quotes_odd_names_in_utf_8() {
 #[test]
 fn quotes_odd_names_that_are_missing() {
     Parity::new(RMZ, "rm")
-        .args(["-r", "--"])
+        .words("-r --")
         .args(odd())
         .check(|_| {});
 }
@@ -59,7 +59,7 @@ fn quotes_odd_names_that_are_missing() {
 #[test]
 fn quotes_odd_names_that_are_missing_in_utf_8() {
     Parity::new(RMZ, "rm")
-        .args(["-r", "--"])
+        .words("-r --")
         .args(odd())
         .env("LC_ALL", "C.UTF-8")
         .check(|_| {});

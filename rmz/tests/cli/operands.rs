@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use testkit::{
-    probe,
+    needs,
     run::{Outcome, Run, Status},
     skip,
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, plant},
 };
 
 use crate::support::{RM, RMZ};
@@ -82,10 +82,8 @@ fn the_working_directory_and_the_one_above() {
 
 #[test]
 fn removes_devices() {
-    if !probe::is_root() {
-        skip!("only root can make devices");
-    }
-    RM.check(["null", "d"], |tree| {
+    needs!(root);
+    RM.check("null d", |tree| {
         tree.char_device("null", 1, 3)
             .char_device("d/zero", 1, 5)
             .block_device("d/loop", 7, 0);
@@ -100,7 +98,7 @@ fn names_a_missing_operand_and_exits_1() {
         .arg(Path::new(RMZ).parent().unwrap())
         .current_dir(&scratch)
         .output();
-    assert_eq!(outcome.status, Status::Exit(1));
+    outcome.assert_status(1);
     assert_eq!(
         outcome.stderr_text(),
         "rmz: cannot remove 'x': No such file or directory\n"
@@ -109,9 +107,7 @@ fn names_a_missing_operand_and_exits_1() {
 
 #[test]
 fn reports_a_mount_point_and_empties_it() {
-    if !probe::is_root() {
-        skip!("only root can mount");
-    }
+    needs!(root);
     let script = r#"
         test -d d/mount || exec "$@"
         exec unshare -m sh -c 'mount -t tmpfs tmpfs d/mount || exit 99
@@ -122,10 +118,8 @@ fn reports_a_mount_point_and_empties_it() {
     let outcome = RM
         .parity()
         .in_script(script)
-        .args(["-v", "d"])
-        .check(|tree| {
-            tree.file("d/f", "").dir("d/mount").file("d/z/f", "");
-        });
+        .words("-v d")
+        .check(plant("d/f= d/mount/ d/z/f="));
     if outcome.is_some_and(|o| o.status == Status::Exit(99)) {
         skip!("no mount in a namespace of its own");
     }
@@ -146,21 +140,19 @@ fn forced_with_faults(tree: &Scratch, name: &str, faults: &[&str]) -> Outcome {
 
 #[test]
 fn a_stale_name_is_ignored_by_force_only_if_it_is_gone() {
-    if !probe::has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let stale = "unlinkat,openat:error=ESTALE";
     let tree = Scratch::new();
     let gone = forced_with_faults(&tree, "gone", &[stale]);
     gone.assert_success();
     Tree::at(tree.path()).dir("there");
     let there = forced_with_faults(&tree, "there", &[stale]);
-    assert_eq!(there.status, Status::Exit(1), "{there}");
+    there.assert_status(1);
     assert!(there.stderr_text().contains("'there': Stale"), "{there}");
     // The entry only seems to be gone.
     Tree::at(tree.path()).dir("d/entry");
     let kept = forced_with_faults(&tree, "entry", &[stale, "newfstatat:error=ENOENT"]);
-    assert_eq!(kept.status, Status::Exit(1), "{kept}");
+    kept.assert_status(1);
     assert!(
         kept.stderr_text().contains("'d': Directory not empty"),
         "{kept}"

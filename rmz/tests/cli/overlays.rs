@@ -1,27 +1,23 @@
 //! Trees in the lower layer of an overlay. Their directories change their times of birth when they are
 //! copied up.
 
+use crate::support::rmz;
 use testkit::{
     or_skip,
     probe::{Layers, Overlay},
-    run::Run,
     tree::{Tree, chain},
 };
-
-use crate::support::RMZ;
 
 #[track_caller]
 fn removes_a_chain(depth: usize, descriptors: u64) {
     for layers in [Layers::Together, Layers::Apart] {
         let below = |image: &Tree| chain(image.path().join("d"), depth);
         let overlay = or_skip!(Overlay::new(layers, &[], below));
-        Run::new(RMZ)
-            .arg("d")
-            .current_dir(overlay.path())
+        rmz(overlay.path(), "d")
             .nofile_limit(descriptors)
             .output()
             .assert_success();
-        assert!(!overlay.path().join("d").exists());
+        assert!(!overlay.at("d").exists());
     }
 }
 

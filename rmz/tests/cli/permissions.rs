@@ -1,11 +1,7 @@
 //! Entries that an ordinary user may not remove are reported once, with their paths. All others are removed.
 
-use testkit::{
-    probe::{has_program, is_root},
-    skip,
-};
-
 use crate::support::RM;
+use testkit::needs;
 
 #[test]
 fn directories_of_odd_modes() {
@@ -55,9 +51,7 @@ fn entries_that_may_not_be_removed() {
 
 #[test]
 fn reports_an_unreadable_directory_that_may_not_be_removed() {
-    if !is_root() || !has_program("setpriv") {
-        skip!("becoming another user takes root and setpriv");
-    }
+    needs!(root, "setpriv");
     let script = r#"chown -R 65534:65534 d && chattr +i d
         setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; status=$?
         chattr -i d; exit $status"#;

@@ -5,11 +5,11 @@ use std::path::Path;
 use testkit::{
     or_skip,
     probe::newest_gnu,
-    run::{Run, Status, normal_lines},
+    run::{Run, normal_lines},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 #[test]
 fn a_link_called_rm_is_rm() {
@@ -40,14 +40,14 @@ fn a_link_called_rm_is_rm() {
 #[test]
 fn a_link_of_another_name_is_rmz_and_speaks_under_it() {
     let (link, scratch) = (RM.link("purge"), Scratch::new());
-    Tree::at(scratch.path()).file("d/f", "");
-    let run = Run::new(link.path()).args(["--threads=2", "d", "missing"]);
+    scratch.plant("d/f=");
+    let run = Run::new(link.path()).words("--threads=2 d missing");
     let outcome = run.current_dir(&scratch).output();
     let lines = normal_lines(&outcome.stderr, &link.path());
     let expected = "CMD: cannot remove 'missing': No such file or directory";
     assert_eq!(lines, [expected]);
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert!(!scratch.path().join("d").exists());
+    outcome.assert_status(1);
+    assert!(!scratch.at("d").exists());
 }
 
 #[test]
@@ -55,9 +55,7 @@ fn messages_name_a_command_called_by_a_path_as_rm_does() {
     let rm = or_skip!(newest_gnu("rm"));
     let said = |program: &Path, args: &[&str]| {
         let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .symlink("bin/rm", program)
-            .file("f", "");
+        Tree::at(&scratch).symlink("bin/rm", program).plant("f=");
         let run = Run::new("sh").args(["-c", r#"exec ./bin/rm "$@""#, "sh"]);
         let run = run.args(args).stdin("n\n").current_dir(&scratch);
         let outcome = run.output();
@@ -79,15 +77,14 @@ fn messages_name_a_command_called_by_a_path_as_rm_does() {
 
 #[test]
 fn help_and_version_go_to_stdout() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "");
+    let scratch = Scratch::with("f=");
     for (option, text) in [
         ("--help", "Usage: "),
         ("--version", env!("CARGO_PKG_VERSION")),
     ] {
-        let run = Run::new(RMZ).args(["f", option]).current_dir(&scratch);
+        let run = rmz(&scratch, ["f", option]);
         let shown = run.output().assert_success().stdout_text();
         assert!(shown.contains(text), "{shown}");
-        assert!(scratch.path().join("f").exists());
+        assert!(scratch.at("f").exists());
     }
 }

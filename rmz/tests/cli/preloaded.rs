@@ -2,9 +2,9 @@
 //! name `rmz` a warning is written. The tests of cpz have more cases.
 
 use testkit::{
-    probe::{NOBODY, has_program, is_root},
-    run::{Run, Status},
-    skip,
+    needs,
+    probe::{NOBODY, is_root},
+    run::Run,
     tree::{Scratch, Tree},
 };
 
@@ -12,12 +12,10 @@ use crate::support::{RM, RMZ};
 
 #[test]
 fn the_next_rm_in_the_path_is_executed_with_the_same_arguments() {
-    if !has_program("fakeroot") {
-        skip!("there is no fakeroot");
-    }
+    needs!("fakeroot");
     let scratch = Scratch::new();
     let link = RM.link("rm");
-    Tree::at(scratch.path())
+    Tree::at(&scratch)
         .file("other/rm", "#!/bin/sh\nprintf '[%s]' \"$@\"\n")
         .mode(0o755);
     let script = r#"PATH=$(dirname "$0"):$PWD/other; exec rm --help "a b" """#;
@@ -32,12 +30,10 @@ fn the_next_rm_in_the_path_is_executed_with_the_same_arguments() {
 
 #[test]
 fn a_file_that_gets_the_inode_of_a_removed_one_does_not_get_its_owner_under_fakeroot() {
-    if !has_program("fakeroot") {
-        skip!("there is no fakeroot");
-    }
+    needs!("fakeroot");
     let scratch = Scratch::new();
     let link = RM.link("rm");
-    Tree::at(scratch.path()).select(".").mode(0o777);
+    scratch.plant(". %777");
     // Some filesystems use the inode again, at least for one of many files.
     let script = r#"PATH=$(dirname "$0"):$PATH
         for i in 1 2 3 4 5 6 7 8 9; do
@@ -59,19 +55,16 @@ fn a_file_that_gets_the_inode_of_a_removed_one_does_not_get_its_owner_under_fake
 
 #[test]
 fn rmz_removes_with_a_warning() {
-    if !has_program("fakeroot") {
-        skip!("there is no fakeroot");
-    }
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/f", "");
+    needs!("fakeroot");
+    let scratch = Scratch::with("d/f=");
     let outcome = Run::new("fakeroot")
         .args([RMZ, "d"])
         .current_dir(&scratch)
         .output();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     assert_eq!(
         outcome.stderr_text(),
         "rmz: warning: fakeroot is bypassed: preloaded libraries do not see the system calls of rmz\n"
     );
-    assert!(!scratch.path().join("d").exists());
+    assert!(!scratch.at("d").exists());
 }

@@ -9,15 +9,13 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 /// Clears the line.
 const CLEAR: &str = "\r\x1b[2K";
 
 fn two_trees() -> Scratch {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("t/a", "").file("u/b", "");
-    scratch
+    Scratch::with("t/a= u/b=")
 }
 
 /// Returns the totals at the end of `stderr`, without the time and the rate, and the text before them.
@@ -155,7 +153,7 @@ fn a_line_shows_the_directory_and_the_portion_and_totals_stay() {
     live.wait_for(Stream::Stdout, "] 66%  4 of 6 entries, ");
     held.thaw();
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     let shown = outcome.stdout_text().replace("\r\n", "\n");
     let (before, text) = totals(&shown);
     assert!(before.ends_with(CLEAR), "{shown:?}");
@@ -177,7 +175,7 @@ fn a_background_job_draws_nothing_over_what_the_user_types() {
     live.wait_for(Stream::Stdout, "typed\r\n");
     held.thaw();
     let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+    outcome.assert_status(0);
     let shown = outcome.stdout_text();
     assert!(
         shown.starts_with("typed\r\n") && !shown.contains("entr"),
@@ -188,10 +186,9 @@ fn a_background_job_draws_nothing_over_what_the_user_types() {
 
 #[test]
 fn sigusr1_is_answered_before_a_run_and_in_a_dry_run() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("a", "");
+    let scratch = Scratch::with("a=");
     for args in [&["-I", "a"][..], &["--dry-run", "-i", "a"]] {
-        let mut live = Run::new(RMZ).args(args).current_dir(&scratch).start();
+        let mut live = rmz(&scratch, args).start();
         live.wait_for(Stream::Stderr, "? ");
         live.signal(Signal::USR1);
         live.wait_for(Stream::Stderr, "0 entries removed so far in ");
@@ -202,9 +199,8 @@ fn sigusr1_is_answered_before_a_run_and_in_a_dry_run() {
 
 #[test]
 fn sigusr1_is_answered_at_a_prompt_and_ends_rm() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("a", "").file("b", "");
-    let run = Run::new(RMZ).args(["-i", "a", "b"]).current_dir(&scratch);
+    let scratch = Scratch::with("a= b=");
+    let run = rmz(&scratch, "-i a b");
     let mut live = run.start();
     live.wait_for(Stream::Stderr, "'a'? ");
     live.write("y\n");
@@ -214,11 +210,11 @@ fn sigusr1_is_answered_at_a_prompt_and_ends_rm() {
     live.wait_for(Stream::Stderr, "/s)\n");
     live.write("y\n");
     assert_eq!(live.finish().status, Status::Exit(0));
-    assert!(!scratch.path().join("b").exists());
+    assert!(!scratch.at("b").exists());
 
-    Tree::at(scratch.path()).file("a", "");
+    scratch.plant("a=");
     let rm = RM.link("rm");
-    let run = Run::new(rm.path()).args(["-i", "a"]);
+    let run = Run::new(rm.path()).words("-i a");
     let mut live = run.current_dir(&scratch).start();
     live.wait_for(Stream::Stderr, "'a'? ");
     live.signal(Signal::USR1);

@@ -6,7 +6,7 @@ use testkit::{
     probe::{gnu, has_program, is_root},
     run::{Outcome, Run, Status, normal_lines},
     skip,
-    tree::{Scratch, Tree},
+    tree::Scratch,
 };
 
 use crate::support::RMZ;
@@ -17,11 +17,7 @@ fn small_root() -> Option<Scratch> {
         return None;
     }
     let rm = gnu("rm").ok()?;
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("etc/kept", b"content")
-        .dir("mount")
-        .symlink("link", "/");
+    let scratch = Scratch::with("etc/kept=content mount/ link->/");
     furnish_root(scratch.path(), &rm);
     Some(scratch)
 }
@@ -51,7 +47,7 @@ fn refused(before: &str, args: &[&str]) {
         let root = small_root()?;
         let outcome = run_in(&root, before, program, args);
         let lines = normal_lines(&outcome.stderr, program.as_ref());
-        let kept = root.path().join("etc/kept").exists();
+        let kept = root.at("etc/kept").exists();
         Some((outcome.status, outcome.stdout, lines, kept))
     });
     let (Some(ours), Some(gnu)) = (ours, gnu) else {
@@ -73,7 +69,7 @@ fn refuses_the_root_by_default() {
         skip!("a chroot takes root, chroot, unshare and GNU rm");
     };
     let outcome = run_in(&root, "", "/rmz", &["/"]);
-    assert_eq!(outcome.status, Status::Exit(1));
+    outcome.assert_status(1);
     assert_eq!(
         normal_lines(&outcome.stderr, "/rmz".as_ref()),
         [
@@ -81,7 +77,7 @@ fn refuses_the_root_by_default() {
             "CMD: use --no-preserve-root to override this failsafe",
         ]
     );
-    assert!(root.path().join("etc/kept").exists());
+    assert!(root.at("etc/kept").exists());
 }
 
 #[test]

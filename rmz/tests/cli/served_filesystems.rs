@@ -15,23 +15,16 @@ use crate::support::RM;
 /// Builds a tree with more entries than one request lists.
 fn build(tree: &Tree) {
     for number in 0..300 {
-        tree.file(format!("s/many/a-file-with-a-long-name-{number}"), "");
+        tree.plant(format!("s/many/a-file-with-a-long-name-{number}="));
     }
-    tree.file("s/a/b/content", "content")
-        .mode(0o400)
-        .hardlink("s/a/b/content", "s/twin")
+    tree.plant("s/a/b/content=content %400 s/twin==s/a/b/content")
         .file("s/name with spaces", "")
-        .file("s/caf\u{e9}", "")
-        .dir("s/empty-dir")
-        .fifo("s/pipe")
-        .socket("s/socket")
-        .select("s/a/b")
-        .mode(0o500);
+        .plant("s/caf\u{e9}= s/empty-dir/ s/pipe<fifo> s/socket<socket> s/a/b %500");
 }
 
 fn build_with_links(tree: &Tree) {
     build(tree);
-    tree.symlink("s/link", "a").symlink("s/dangling", "nowhere");
+    tree.plant("s/link->a s/dangling->nowhere");
 }
 
 /// Compares removals of as much of the tree as the filesystem can store.
@@ -40,7 +33,7 @@ fn compare(program: Program, build: fn(&Tree)) {
     let mount = or_skip!(program.mount(&[]));
     let local = Scratch::new();
     build(&Tree::at(local.path()));
-    let source = local.path().join("s");
+    let source = local.at("s");
     let copy = |tree: &Tree| {
         // The status is that of a failure if there are entries that the filesystem cannot store.
         let copied = Command::new("cp")

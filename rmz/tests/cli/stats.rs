@@ -4,24 +4,18 @@ use std::path::Path;
 
 use testkit::{
     or_skip,
-    run::{Outcome, Run, Status},
-    tree::{Scratch, Tree},
+    run::{Outcome, Run},
+    tree::Scratch,
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 fn tree() -> Scratch {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path())
-        .file("t/a", "1234")
-        .file("t/sub/b", "5")
-        .symlink("t/link", "a")
-        .fifo("t/fifo");
-    scratch
+    Scratch::with("t/a=1234 t/sub/b=5 t/link->a t/fifo<fifo>")
 }
 
 fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
-    Run::new(RMZ).args(args).current_dir(scratch).output()
+    rmz(scratch, args).output()
 }
 
 #[test]
@@ -74,7 +68,7 @@ fn totals_as_json() {
 fn a_table_on_stderr_counts_what_was_removed() {
     for flag in ["--stats", "--stats=text"] {
         let outcome = run(&tree(), &[flag, "t"]);
-        assert_eq!(outcome.status, Status::Exit(0), "{outcome}");
+        outcome.assert_status(0);
         assert_eq!(outcome.stdout, b"");
         let stderr = outcome.stderr_text();
         let rows: Vec<(&str, &str)> = stderr
@@ -104,9 +98,8 @@ fn a_table_on_stderr_counts_what_was_removed() {
 fn failures_of_a_dry_run_are_counted_without_removals() {
     let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
     let scratch = tree();
-    let run = Run::new(RMZ).args(["--dry-run", "t/a"]).args(&names);
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let run = Run::new(RMZ).words("--dry-run t/a").args(&names);
+    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
     let stdout = outcome.stdout_text();
     let last = stdout.lines().last();
     assert_eq!(
@@ -124,9 +117,8 @@ fn many_failures_are_counted_at_a_terminal() {
         (10, "rmz: cannot remove 'none9': No such file or directory"),
     ] {
         let scratch = tree();
-        let run = Run::new(RMZ).args(["t/a"]).args(&names[..failures]);
-        let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let run = Run::new(RMZ).words("t/a").args(&names[..failures]);
+        let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
         assert_eq!(outcome.stdout_text().lines().last(), Some(last));
     }
 }
@@ -137,8 +129,7 @@ fn a_terminal_shows_ten_failures_with_one_reason() {
     for (program, lines) in [(Path::new(RMZ), 12), (&RM.link("rm").path(), 30)] {
         let scratch = tree();
         let run = Run::new(program).args(&names).current_dir(&scratch);
-        let outcome = or_skip!(run.at_terminal()).output();
-        assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+        let outcome = or_skip!(run.at_terminal()).fails();
         let counted = "rmz: 20 more failures: No such file or directory";
         let text = outcome.stdout_text();
         assert_eq!(text.lines().count(), lines, "{outcome}");

@@ -11,7 +11,7 @@ use testkit::{
     or_skip,
     probe::gnu,
     run::{Run, Status, normal_lines},
-    tree::{Scratch, Tree, wide},
+    tree::{Scratch, wide},
 };
 
 use crate::support::{RM, RMZ};
@@ -27,7 +27,7 @@ fn closed_pipe() -> PipeWriter {
 /// Runs a shell script with `"$0"` for the program, in a directory that holds 1 000 files in `d`.
 fn run_into_closed_pipe(script: &str, program: &Path) -> (Output, Scratch) {
     let scratch = Scratch::new();
-    wide(scratch.path().join("d"), 1_000);
+    wide(scratch.at("d"), 1_000);
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(program)
@@ -63,11 +63,7 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
     let [ours, gnu] = [RMZ.into(), or_skip!(gnu("rm"))].map(|program| {
         let (output, scratch) = run_into_closed_pipe(script, &program);
         let lines = normal_lines(&output.stderr, &program);
-        (
-            output.status.code(),
-            lines,
-            scratch.path().join("d").exists(),
-        )
+        (output.status.code(), lines, scratch.at("d").exists())
     });
     assert_eq!(ours, gnu);
     assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
@@ -77,7 +73,7 @@ fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
 fn head_ends_it() {
     let scratch = Scratch::new();
     // rmz prints more than a pipe holds, so it has to wait for head.
-    wide(scratch.path().join("d"), 4_000);
+    wide(scratch.at("d"), 4_000);
     let output = Command::new("sh")
         .args(["-c", r#"{ "$0" -v d; echo "$?" >&2; } | head -n 1"#, RMZ])
         .current_dir(&scratch)
@@ -122,8 +118,7 @@ fn a_filter_of_system_calls_that_refuses_to_look_at_the_streams_does_no_harm() {
     or_skip!(Run::new(RMZ).arg("-f").calls());
     for refused in ["poll,ppoll", "fcntl"] {
         for error in ["EPERM", "EACCES", "ENOSYS"] {
-            let scratch = Scratch::new();
-            Tree::at(scratch.path()).file("d/f", "");
+            let scratch = Scratch::with("d/f=");
             let inject = format!("inject={refused}:error={error}");
             let outcome = Run::new("strace")
                 .args(["-f", "-o", "/dev/null", "-e", &inject, RMZ, "none", "d"])
@@ -132,7 +127,7 @@ fn a_filter_of_system_calls_that_refuses_to_look_at_the_streams_does_no_harm() {
             assert_eq!(outcome.status, Status::Exit(1), "{refused} {error}");
             let expected = "rmz: cannot remove 'none': No such file or directory\n";
             assert_eq!(outcome.stderr_text().replace(RMZ, "rmz"), expected);
-            assert!(!scratch.path().join("d").exists(), "{refused} {error}");
+            assert!(!scratch.at("d").exists(), "{refused} {error}");
         }
     }
 }

@@ -5,26 +5,24 @@ use std::{path::Path, process::Command};
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount},
-    run::{Link, Outcome, Run, Status},
+    run::{Link, Outcome, Run},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, RMZ, rmz};
 
 fn tree() -> Scratch {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("f", "");
-    scratch
+    Scratch::with("f=")
 }
 
 /// Asserts that a misused command wrote these lines, apart from its path, and removed nothing.
 #[track_caller]
 fn assert_refused(outcome: &Outcome, scratch: &Scratch, output: &str, lines: [&str; 3]) {
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    outcome.assert_status(1);
     let found: Vec<&str> = output.lines().collect();
     let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
     assert_eq!(found, lines);
-    assert!(scratch.path().join("f").exists());
+    assert!(scratch.at("f").exists());
 }
 
 #[test]
@@ -38,7 +36,7 @@ fn a_misspelt_option_is_answered_with_a_suggestion_at_a_terminal() {
         ("--xyz", ""),
     ] {
         let scratch = tree();
-        let run = Run::new(RMZ).args([argument, "f"]).current_dir(&scratch);
+        let run = rmz(&scratch, [argument, "f"]);
         let outcome = or_skip!(run.at_terminal()).output();
         let output = outcome.stdout_text().replace(RMZ, "rmz");
         let lines = [
@@ -78,7 +76,7 @@ fn a_log_gets_the_suggestion_unless_the_command_is_called_rm() {
 #[test]
 fn a_link_called_rm_makes_no_suggestion() {
     let (rm, scratch) = (RM.link("rm"), tree());
-    let run = Run::new(rm.path()).args(["--recursve", "f"]);
+    let run = Run::new(rm.path()).words("--recursve f");
     let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
     let path = rm.path().display().to_string();
     let output = outcome.stdout_text().replace(&path, "rm");
@@ -93,7 +91,7 @@ fn a_link_called_rm_makes_no_suggestion() {
 #[test]
 fn a_link_called_rm_says_of_which_command_an_extension_is() {
     let (rm, scratch) = (RM.link("rm"), tree());
-    let run = Run::new(rm.path()).args(["--stats", "f"]);
+    let run = Run::new(rm.path()).words("--stats f");
     let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
     let path = rm.path().display().to_string();
     let output = outcome.stdout_text().replace(&path, "rm");
@@ -109,14 +107,14 @@ fn a_link_called_rm_says_of_which_command_an_extension_is() {
 fn a_value_that_is_not_attached_is_not_an_operand() {
     for (option, value) in [("--stats", "json"), ("--progress", "always")] {
         let scratch = tree();
-        Tree::at(scratch.path()).file(value, "");
+        Tree::at(&scratch).file(value, "");
         let run = Run::new(RMZ).args(["f", option, value]);
         let outcome = run.current_dir(&scratch).output();
         let line = format!("rmz: write '{option}={value}', or './{value}' for a file of that name");
         let output = outcome.stderr_text().replace(RMZ, "rmz");
         let lines = [&*line, "", "Try 'rmz --help' for more information."];
         assert_refused(&outcome, &scratch, &output, lines);
-        assert!(scratch.path().join(value).exists());
+        assert!(scratch.at(value).exists());
     }
 }
 
@@ -125,7 +123,7 @@ fn the_letter_h_asks_for_help_unless_the_command_is_called_rm() {
     let help = |option| Run::new(RMZ).arg(option).output().stdout_text();
     assert_eq!(help("-vh"), help("--help"));
     assert!(help("--help").contains("\n  -h, --help "));
-    RM.check_strict(["-h"], |_| {});
+    RM.check_strict("-h", |_| {});
     let rm = Link::named("rm", RMZ);
     let strict = Run::new(rm.path()).arg("--help").output().stdout_text();
     assert!(strict.contains("\n      --help "), "{strict}");
@@ -134,14 +132,14 @@ fn the_letter_h_asks_for_help_unless_the_command_is_called_rm() {
 #[test]
 fn a_terminal_shows_a_hint_once() {
     let ext4 = or_skip!(LoopMount::new(Fs::Ext4, 8));
-    Tree::at(ext4.path()).file("d/f", "").file("d/g", "");
+    Tree::at(ext4.path()).plant("d/f= d/g=");
     let chattr = |attribute| {
         let mut chattr = Command::new("chattr");
         let ran = chattr.args([attribute, "d/f", "d/g"]).current_dir(&ext4);
         assert!(ran.status().is_ok_and(|status| status.success()));
     };
     chattr("+i");
-    let run = Run::new(RMZ).arg("d").current_dir(&ext4);
+    let run = rmz(&ext4, "d");
     let shown = or_skip!(run.at_terminal()).output().stdout_text();
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 3, "{shown}");

@@ -1,11 +1,8 @@
 //! `-v`: a whole line for each removed entry.
 
-use testkit::{
-    run::Run,
-    tree::{Scratch, Tree},
-};
+use testkit::tree::{Scratch, Tree};
 
-use crate::support::{RM, RMZ};
+use crate::support::{RM, rmz};
 
 #[test]
 fn each_removed_entry_is_reported() {
@@ -28,12 +25,8 @@ fn each_removed_entry_is_reported() {
 
 #[test]
 fn reports_children_before_their_directory() {
-    let scratch = Scratch::new();
-    Tree::at(scratch.path()).file("d/e/f", "").file("d/g", "");
-    let outcome = Run::new(RMZ)
-        .args(["-v", "d"])
-        .current_dir(&scratch)
-        .output();
+    let scratch = Scratch::with("d/e/f= d/g=");
+    let outcome = rmz(&scratch, "-v d").output();
     let told = outcome.assert_success().stdout_text();
     let line = |text| told.lines().position(|l| l == text).expect(text);
     assert!(
@@ -55,14 +48,11 @@ fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
     let scratch = Scratch::new();
     // 15 names of 250 bytes: each line is close to PATH_MAX, and quoting makes it longer.
     let deep = format!("d/{}", format!("{}'\"/", "n".repeat(248)).repeat(15));
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     for i in 0..40 {
         tree.file(format!("{deep}{i}/f"), "");
     }
-    let outcome = Run::new(RMZ)
-        .args(["-v", "--threads=8", "d"])
-        .current_dir(&scratch)
-        .output();
+    let outcome = rmz(&scratch, "-v --threads=8 d").output();
     let told = outcome.assert_success().stdout_text();
     let mut lines: Vec<&str> = told.lines().collect();
     lines.sort_unstable();

@@ -1,6 +1,8 @@
 //! Times of access, which the copy itself must not change.
 
 use super::*;
+use testkit::needs;
+use testkit::tree::plant;
 
 /// Copying a link reads it, which would change its atime.
 #[test]
@@ -8,12 +10,12 @@ fn keeps_times_of_access_of_links() {
     for flags in ["-a", "-dp", "-P --preserve=timestamps"] {
         with(&[])
             .args(flags.split(' '))
-            .args(["link", "linked", "too", "into"])
+            .words("link linked too into")
             .attributes(Attributes::ALL)
             .check(|tree| {
-                let tree = tree.dir("into").symlink("link", "nowhere");
+                let tree = tree.plant("into/ link->nowhere");
                 let tree = tree.mtime(PAST).atime(EARLIER);
-                let tree = tree.symlink("linked", "nowhere").hardlink("linked", "too");
+                let tree = tree.plant("linked->nowhere too==linked");
                 tree.mtime(PAST).atime(EARLIER);
             });
     }
@@ -21,26 +23,17 @@ fn keeps_times_of_access_of_links() {
 
 #[test]
 fn leaves_linked_links_as_they_are_when_one_is_copied_onto_the_other() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     CP.parity()
         .in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
-        .args(["-a", "l1", "l2"])
-        .check(|tree| {
-            tree.symlink("l1", "x")
-                .hardlink("l1", "l2")
-                .select(".")
-                .mode(0o777);
-        });
+        .words("-a l1 l2")
+        .check(plant("l1->x l2==l1 . %777"));
 }
 
 /// A container may give its root the right to change owners, and not to change what belongs to others.
 #[test]
 fn sets_times_before_the_owner() {
-    if !is_root() {
-        skip!("only root can give files away");
-    }
+    needs!(root);
     let script = "chown -hR 5:5 s; exec setpriv --bounding-set -fowner --inh-caps -fowner \"$@\"";
     for flags in ["-a", "-p"] {
         CP.parity()
@@ -48,7 +41,7 @@ fn sets_times_before_the_owner() {
             .args([flags, "-r", "s", "new"])
             .attributes(Attributes::ALL)
             .check(|tree| {
-                let tree = tree.file("s/d/f", b"x").fifo("s/fifo");
+                let tree = tree.plant("s/d/f=x s/fifo<fifo>");
                 for name in ["s/d/f", "s/fifo", "s/d", "s"] {
                     tree.select(name).mtime(PAST).atime(EARLIER);
                 }
@@ -59,20 +52,18 @@ fn sets_times_before_the_owner() {
 /// Only the owner of a directory can list it without changing its atime.
 #[test]
 fn keeps_times_of_access_of_directories_of_others() {
-    if !is_root() {
-        skip!("only root can become another user");
-    }
+    needs!(root);
     for flags in ["-a", "-p", "--preserve=timestamps"] {
         CP.parity()
             .in_script("exec setpriv --reuid 65534 --clear-groups \"$@\"")
             .args([flags, "s", "into"])
             .attributes(Attributes::ALL)
             .check(|tree| {
-                let tree = tree.file("s/d/f", b"x").file("s/e/f", b"y");
+                let tree = tree.plant("s/d/f=x s/e/f=y");
                 for dir in ["s/d", "s/e", "s"] {
                     tree.select(dir).mtime(PAST).atime(EARLIER);
                 }
-                tree.dir("into").mode(0o777);
+                tree.plant("into/ %777");
             });
     }
 }

@@ -1,13 +1,13 @@
 //! Filesystems that lack extended attributes and ACLs.
 
 use super::*;
+use testkit::needs;
+use testkit::tree::plant;
 
 /// Compares cpz with cp on a filesystem without extended attributes and ACLs.
 #[track_caller]
 fn on_ramfs(flags: &[&str]) {
-    if !is_root() {
-        skip!("mounting takes root");
-    }
+    needs!(root);
     let script = r#"mount -t ramfs none plain || exit 9; "$@"; s=$?; cp -rp plain kept; umount plain; exit $s"#;
     // cp gives the group the rights of the mask of an ACL, even if only named users have them.
     let without_mask = r#"case "$*" in *=xattr*) ;; *) chmod g-wx plain/with-acl ;; esac"#;
@@ -16,18 +16,10 @@ fn on_ramfs(flags: &[&str]) {
         .parity()
         .in_scripts(script, &without_mask)
         .args(flags)
-        .args(["f", "with-acl", "d", "none", "plain"])
-        .check(|tree| {
-            tree.file("f", b"x")
-                .xattr("user.one", b"1")
-                .mode(0o4711)
-                .file("with-acl", b"x")
-                .acl("u:1234:rwx")
-                .dir("d")
-                .acl("d:u:1234:rwx")
-                .dir("none")
-                .dir("plain");
-        });
+        .words("f with-acl d none plain")
+        .check(plant(
+            "f=x xattr:user.one=1 %4711 with-acl=x acl:u:1234:rwx d/ acl:d:u:1234:rwx none/ plain/",
+        ));
 }
 
 #[test]

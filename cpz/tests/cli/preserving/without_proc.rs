@@ -1,6 +1,7 @@
 //! Attributes of entries that are copied unopened, without /proc.
 
 use super::*;
+use testkit::{needs, probe::has_calls_of};
 
 /// Runs cpz without /proc, and cp with it, because cp depends on it.
 #[track_caller]
@@ -11,16 +12,14 @@ fn without_proc(flags: &[&str], build: impl Fn(&Tree)) {
 /// Runs cpz without /proc, and cp by `script` with it.
 #[track_caller]
 fn compare_without_proc(flags: &[&str], script: &str, build: impl Fn(&Tree)) {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
+    needs!(root, "unshare");
     const NOWHERE: &str = r#"exec unshare -m sh -c '
         mount -t tmpfs none /proc || exit 9
         exec "$@"' sh "$@""#;
     CP.parity()
         .in_scripts(NOWHERE, script)
         .args(flags)
-        .args(["s", "into"])
+        .words("s into")
         .check(build);
 }
 
@@ -28,20 +27,15 @@ fn compare_without_proc(flags: &[&str], script: &str, build: impl Fn(&Tree)) {
 fn keeps_all_without_proc() {
     let build = |tree: &Tree| {
         some_of_all_that_opens(tree);
-        tree.dir("s/d/attributed")
-            .xattr("user.one", b"1")
-            .acl("u:1234:rwx,g:77:r")
-            .dir("into");
+        tree.plant("s/d/attributed/ xattr:user.one=1 acl:u:1234:rwx,g:77:r into/");
     };
     without_proc(&["-a"], build);
     without_proc(&["-p"], build);
     without_proc(&["--preserve=mode"], build);
-    if !has_program("setfacl") {
-        skip!("there is no setfacl");
-    }
+    needs!("setfacl");
     compare_without_proc(&["-a"], INHERITING_NOTHING, |tree| {
         build(tree);
-        tree.select("into").acl("d:u:55:rwx,d:g:56:rwx");
+        tree.plant("into acl:d:u:55:rwx,d:g:56:rwx");
     });
 }
 
@@ -60,9 +54,7 @@ fn keeps_no_mode_and_knows_the_umask_without_proc() {
 
 #[test]
 fn sets_no_attributes_through_a_directory_that_poses_as_proc() {
-    if !is_root() || !has_program("unshare") {
-        skip!("mounting takes root and unshare");
-    }
+    needs!(root, "unshare");
     const POSING: &str = r#"exec unshare -m sh -c '
         victim=$PWD/victim
         mount -t tmpfs none /proc && mkdir -p /proc/thread-self/fd || exit 9
@@ -70,13 +62,8 @@ fn sets_no_attributes_through_a_directory_that_poses_as_proc() {
         exec "$@"' sh "$@""#;
     CP.parity()
         .in_scripts(POSING, PLAINLY)
-        .args(["-a", "s", "into"])
-        .check(|tree| {
-            tree.dir("s/attributed")
-                .xattr("user.one", b"1")
-                .acl("u:1234:rwx,d:u:77:rwx")
-                .dir("into")
-                .dir("victim")
-                .mode(0o700);
-        });
+        .words("-a s into")
+        .check(plant(
+            "s/attributed/ xattr:user.one=1 acl:u:1234:rwx,d:u:77:rwx into/ victim/ %700",
+        ));
 }

@@ -1,11 +1,12 @@
 //! Names of one file that different engines meet.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::{fs, os::unix::fs::MetadataExt};
 
 use fuc_engine::{Backup, Dest, Refusal, Replace};
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Scratch, Tree, remove_for_sure};
+use testkit::{
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Scratch, Tree, remove_for_sure},
+};
 
 use super::{Twins, archive, build_linked, following};
 use crate::hub::{Hub, failures, slow, totals};
@@ -18,10 +19,9 @@ fn files_with_names_in_many_directories_stay_one_file() {
         let twins = Twins::new();
         build_linked(&twins.source(), 15, 80);
         let tree = Tree::at(twins.source());
-        tree.symlink("0/link", "nowhere").fifo("0/fifo");
+        tree.plant("0/link->nowhere 0/fifo<fifo>");
         for directory in 1..15 {
-            tree.hardlink("0/link", format!("{directory}/link"))
-                .hardlink("0/fifo", format!("{directory}/fifo"));
+            tree.plant(format!("{directory}/link==0/link {directory}/fifo==0/fifo"));
         }
         let hub = Hub::new(4, || {});
         let summaries = twins.assert_alike(&hub, &archive().threads(threads), all_but_atime());
@@ -52,12 +52,12 @@ fn followed_links_to_one_file_stay_one_file() {
         let twins = Twins::new();
         let tree = Tree::at(twins.source());
         for file in 0..20 {
-            tree.file(format!("0/{file}"), format!("content {file}"));
+            tree.plant(format!("0/{file}='content {file}'"));
             for directory in 1..20 {
-                tree.symlink(format!("{directory}/{file}"), format!("../0/{file}"));
+                tree.plant(format!("{directory}/{file}->../0/{file}"));
             }
         }
-        tree.symlink("to-directory", "0");
+        tree.plant("to-directory->0");
         let mut hub = Hub::new(3, || {});
         if let Some(home) = home {
             hub = hub.with_home(home);
@@ -78,7 +78,7 @@ fn dests_of_linked_files_are_backed_up_once() {
             let tree = Tree::at(&dest);
             for directory in 0..10 {
                 (0..20).for_each(|file| {
-                    tree.file(format!("{directory}/{file}"), format!("old {directory}"));
+                    tree.plant(format!("{directory}/{file}='old {directory}'"));
                 });
             }
         }
@@ -121,14 +121,13 @@ fn rules_about_dests_hold_for_linked_files() {
 #[test]
 fn a_linked_file_that_is_an_operand_is_linked_if_the_leader_is_its_home() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
-    tree.file("file", "content").dir("target");
-    build_linked(&scratch.path().join("s"), 20, 5);
-    tree.hardlink("file", "s/9/file")
-        .hardlink("file", "s/19/file");
-    let operands = ["file", "s"].map(|name| scratch.path().join(name));
+    let tree = Tree::at(&scratch);
+    tree.plant("file=content target/");
+    build_linked(&scratch.at("s"), 20, 5);
+    tree.plant("s/9/file==file s/19/file==file");
+    let operands = ["file", "s"].map(|name| scratch.at(name));
     for home in [0, 1] {
-        let target = scratch.path().join("target");
+        let target = scratch.at("target");
         let hub = Hub::new(2, || {}).with_home(home);
         let observers = slow(2);
         let dest = Dest::Into(target.clone());
@@ -152,7 +151,7 @@ fn a_linked_file_that_is_an_operand_is_linked_if_the_leader_is_its_home() {
 #[test]
 fn linked_files_fail_if_their_home_cannot_reach_them() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     build_linked(&at("s"), 10, 3);
     fs::write(at("s/alone"), "has one name").unwrap();
     let hub = Hub::new(2, || {}).with_home(1);

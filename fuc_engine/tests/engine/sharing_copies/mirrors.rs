@@ -2,8 +2,10 @@
 
 use fuc_engine::{CopyOp, Deletion};
 use proptest::prelude::*;
-use testkit::snapshot::assert_same_tree;
-use testkit::tree::{Tree, wide};
+use testkit::{
+    snapshot::assert_same_tree,
+    tree::{Tree, wide},
+};
 
 use super::{Twins, archive};
 use crate::hub::Hub;
@@ -37,7 +39,7 @@ proptest! {
 fn build(twins: &Twins) {
     wide(twins.source().join("wide"), 3_000);
     for dest in twins.dests() {
-        Tree::at(dest).file("wide/old", "").file("other/old", "");
+        Tree::at(dest).plant("wide/old= other/old=");
     }
 }
 

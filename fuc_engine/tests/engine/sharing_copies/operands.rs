@@ -1,13 +1,12 @@
 //! Operands and dests that are special, or that some engines cannot reach.
 
-use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
-use std::time::Duration;
+use std::{fs, os::unix::fs::symlink, path::Path};
 
 use fuc_engine::{CopyOp, Dest, Preserve};
-use testkit::snapshot::assert_same_tree;
-use testkit::tree::{Scratch, Tree};
+use testkit::{
+    snapshot::assert_same_tree,
+    tree::{Scratch, Tree},
+};
 
 use super::{archive, build_linked, following};
 use crate::hub::{Hub, failures, failures_below, slow, totals};
@@ -23,7 +22,7 @@ fn operands_alike(
     copy: &CopyOp,
 ) -> Vec<String> {
     let scratch = Scratch::in_memory();
-    let roots = ["alone", "together"].map(|name| scratch.path().join(name));
+    let roots = ["alone", "together"].map(|name| scratch.at(name));
     roots.iter().for_each(|root| prepare(root));
     let paths = |root: &Path| operands.iter().map(|it| root.join(it)).collect::<Vec<_>>();
     let into = |root: &Path| Dest::Into(root.join(target));
@@ -90,36 +89,29 @@ fn a_way_back_behind_a_link_is_reported_once() {
 #[test]
 fn directories_on_the_way_to_a_dest_are_made_by_the_leader() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path());
-    build(&scratch.path().join("a/b/c"));
-    build_linked(&scratch.path().join("a/b/c/linked"), 5, 5);
-    tree.select("a/b")
-        .mode(0o711)
-        .mtime(Duration::from_secs(5_000));
-    tree.dir("target");
-    let target = scratch.path().join("target");
+    let tree = Tree::at(&scratch);
+    build(&scratch.at("a/b/c"));
+    build_linked(&scratch.at("a/b/c/linked"), 5, 5);
+    tree.plant("a/b %711 @5000 target/");
+    let target = scratch.at("target");
     let hub = Hub::new(3, || {});
     let observers = slow(3);
     let copy = archive().with(|copy| copy.parents = true).threads(1);
-    let operands = [scratch.path().join("a/./b/c")];
+    let operands = [scratch.at("a/./b/c")];
     let dest = Dest::Into(target.clone());
     hub.copy(&copy, &operands, &dest, &observers);
     assert_eq!(failures(observers), []);
     hub.assert_shared();
     assert!(hub.entrusted() > 0);
     let made = target.join(scratch.path().strip_prefix("/").unwrap());
-    assert_same_tree(
-        scratch.path().join("a/b"),
-        made.join("a/b"),
-        all_but_atime(),
-    );
+    assert_same_tree(scratch.at("a/b"), made.join("a/b"), all_but_atime());
 }
 
 #[test]
 fn an_engine_that_reaches_nothing_gives_directories_back() {
     for (source, dest) in [("missing", "d"), ("s", "missing/d")] {
         let scratch = Scratch::in_memory();
-        let at = |name: &str| scratch.path().join(name);
+        let at = |name: &str| scratch.at(name);
         build(&at("s"));
         let hub = Hub::new(2, || {});
         let observers = slow(2);
@@ -139,7 +131,7 @@ fn an_engine_that_reaches_nothing_gives_directories_back() {
 #[test]
 fn an_engine_whose_target_is_missing_ends_with_the_others() {
     let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     build(&at("s"));
     fs::create_dir(at("target")).unwrap();
     for missing_at in [0, 1] {

@@ -1,13 +1,17 @@
 //! Copies that are cancelled, and trees that another process changes, while entries are with another engine.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, symlink};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{
+    fs,
+    os::unix::fs::{MetadataExt, symlink},
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 use fuc_engine::{Cancel, CopyOp, Refusal};
-use testkit::or_skip;
-use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
-use testkit::tree::{Tree, remove_for_sure};
+use testkit::{
+    or_skip,
+    snapshot::{Attributes, Snapshot, assert_same_tree},
+    tree::{Tree, remove_for_sure},
+};
 
 use super::{archive, build_linked};
 use crate::hub::{Hub, failures, slow, totals};
@@ -142,14 +146,14 @@ fn a_directory_that_replaces_the_parent_at_the_dest_is_not_taken_for_it() {
 #[test]
 fn a_linked_source_that_is_replaced_by_a_file_of_another_home_is_not_copied() {
     let (scratch, source, dest) = places();
-    let tree = Tree::at(scratch.path());
+    let tree = Tree::at(&scratch);
     // The engine that lists is the home of one file, and the other engine of the other one.
     let [mut listed, mut other] = [None, None];
     for number in 0.. {
         let name = format!("file{number}");
         tree.file(&name, "content")
             .hardlink(&name, format!("{name}b"));
-        let inode = fs::metadata(scratch.path().join(&name)).unwrap().ino();
+        let inode = fs::metadata(scratch.at(&name)).unwrap().ino();
         match inode % 2 {
             0 => other = Some(name),
             _ => listed = Some(name),
@@ -163,7 +167,7 @@ fn a_linked_source_that_is_replaced_by_a_file_of_another_home_is_not_copied() {
     let replaced = AtomicBool::new(false);
     let hub = Hub::new(2, || {
         if !replaced.swap(true, Ordering::Relaxed) {
-            fs::rename(scratch.path().join("other"), source.join("file")).unwrap();
+            fs::rename(scratch.at("other"), source.join("file")).unwrap();
         }
     });
     let observers = slow(2);

@@ -1,25 +1,20 @@
 //! `--detach` in a process that is killed, or of which a system call fails.
 
 use super::*;
+use crate::support::rmz;
+use testkit::or_skip;
 
 #[test]
 #[ignore = "slow"]
 fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
     let scratch = Scratch::new();
-    let run = Run::new(RMZ)
-        .args(["--detach", "d", "f", "e/sub"])
-        .current_dir(&scratch);
+    let run = rmz(&scratch, "--detach d f e/sub");
     let build = || {
-        Tree::at(scratch.path())
-            .file("beside/f", "1")
-            .symlink("d/link", "../beside")
-            .file("d/a/f", "")
-            .file("e/sub/f", "")
-            .file("f", "");
+        scratch.plant("beside/f=1 d/link->../beside d/a/f= e/sub/f= f=");
     };
     build();
     let calls = or_skip!(run.calls());
-    let mut states = BTreeSet::new();
+    let mut states = std::collections::BTreeSet::new();
     let acts = [
         "mkdirat",
         "openat",
@@ -37,18 +32,18 @@ fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
         let outcome = run.with_fault(call, "signal=KILL").output();
         states.insert(format!("{:?}", outcome.status));
         wait_for_background(scratch.path());
-        wait_for_background(&scratch.path().join("e"));
-        rmz(scratch.path(), &["--reap", ".", "e"]).assert_success();
-        for directory in [scratch.path().to_owned(), scratch.path().join("e")] {
+        wait_for_background(&scratch.at("e"));
+        rmz(&scratch, "--reap . e").output().assert_success();
+        for directory in [scratch.path().to_owned(), scratch.at("e")] {
             assert!(
                 containers(&directory).is_empty(),
                 "killed at {}",
                 call.shown
             );
         }
-        assert_eq!(fs::read(scratch.path().join("beside/f")).unwrap(), b"1");
-        fs::remove_dir_all(scratch.path().join("beside")).unwrap();
-        rmz(scratch.path(), &["-f", "d", "e", "f"]).assert_success();
+        assert_eq!(fs::read(scratch.at("beside/f")).unwrap(), b"1");
+        fs::remove_dir_all(scratch.at("beside")).unwrap();
+        rmz(&scratch, "-f d e f").output().assert_success();
         assert_empty(scratch.path());
     }
     assert!(
@@ -81,21 +76,15 @@ const ERRORS: [(&str, &[&str]); 16] = [
 #[ignore = "slow"]
 fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
     let [scratch, logs] = [Scratch::new(), Scratch::new()];
-    let log = logs.path().join("log");
+    let log = logs.at("log");
     let run = Run::new(RMZ)
-        .args(["--detach", "d", "f", "e/sub", "e/more"])
+        .words("--detach d f e/sub e/more")
         .env("RMZ_LOG", &log)
         .current_dir(&scratch);
-    let places = [scratch.path().to_owned(), scratch.path().join("e")];
-    let operands = ["d", "f", "e/sub", "e/more"].map(|name| scratch.path().join(name));
+    let places = [scratch.path().to_owned(), scratch.at("e")];
+    let operands = ["d", "f", "e/sub", "e/more"].map(|name| scratch.at(name));
     let build = || {
-        Tree::at(scratch.path())
-            .file("beside/f", "1")
-            .symlink("d/link", "../beside")
-            .file("d/a/f", "")
-            .file("e/sub/f", "")
-            .file("e/more/f", "")
-            .file("f", "");
+        scratch.plant("beside/f=1 d/link->../beside d/a/f= e/sub/f= e/more/f= f=");
     };
     let wait = || places.iter().for_each(|place| wait_for_background(place));
     build();
@@ -133,10 +122,10 @@ fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
                 }
             }
             faults += 1;
-            rmz(scratch.path(), &["--reap", ".", "e"]).assert_success();
-            rmz(scratch.path(), &["-f", "d", "f", "e"]).assert_success();
-            assert_eq!(fs::read(scratch.path().join("beside/f")).unwrap(), b"1");
-            fs::remove_dir_all(scratch.path().join("beside")).unwrap();
+            rmz(&scratch, "--reap . e").output().assert_success();
+            rmz(&scratch, "-f d f e").output().assert_success();
+            assert_eq!(fs::read(scratch.at("beside/f")).unwrap(), b"1");
+            fs::remove_dir_all(scratch.at("beside")).unwrap();
             assert_empty(scratch.path());
         }
     }
