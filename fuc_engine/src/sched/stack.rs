@@ -9,14 +9,6 @@ pub(super) struct Stack<T> {
     pub(super) inherited: usize,
 }
 
-/// Tasks that a worker may give away.
-pub(super) struct Share {
-    has_oldest: bool,
-    /// The position of the first task in `is_given`.
-    begin: usize,
-    is_given: Vec<bool>,
-}
-
 impl<T> Stack<T> {
     pub(super) fn new() -> Self {
         Self {
@@ -83,46 +75,29 @@ impl<T> Stack<T> {
         self.tasks.pop_front()
     }
 
-    /// Chooses at most `most` tasks for another worker, but keeps the `keep` newest: every other one of the newest, and
-    /// the oldest. Returns `None` if there are none.
+    /// Takes at most `most` tasks for another worker, but keeps the `keep` newest: every other one of the newest, and the
+    /// oldest.
     ///
     /// So neighbouring tasks run at the same time. Removing 50,000 empty files in 500 directories side by side from XFS
     /// with two workers, two cores: giving the oldest half takes 1.9 times as long (7 rounds). The oldest task may be a
     /// big one.
-    pub(super) fn choose_share(
-        &self,
+    pub(super) fn take_share(
+        &mut self,
         keep: usize,
         most: usize,
         can_migrate: impl Fn(&T) -> bool,
-    ) -> Option<Share> {
+    ) -> VecDeque<T> {
+        let inherited = self.inherited;
         let end = self.tasks.len() - keep;
         let begin = end.saturating_sub(2 * (most - 1));
-        let window = (begin..).zip(self.tasks.range(begin..));
-        let is_given: Vec<_> = window
-            .map(|(position, task)| {
-                let is_alternate = position < end && (end - position) % 2 == 1;
-                is_alternate && can_migrate(task)
-            })
-            .collect();
-        let has_oldest = begin > 0 && self.oldest().is_some_and(can_migrate);
-        let is_some = has_oldest || is_given.contains(&true);
-        is_some.then_some(Share {
-            has_oldest,
-            begin,
-            is_given,
-        })
-    }
-
-    /// Takes the chosen tasks.
-    pub(super) fn take_share(&mut self, share: Share) -> VecDeque<T> {
-        let inherited = self.inherited;
-        let window = self.tasks.split_off(share.begin);
+        let window = self.tasks.split_off(begin);
         let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));
-        if share.has_oldest {
+        if self.oldest().is_some_and(&can_migrate) {
             given.extend(self.pop_oldest());
         }
-        for ((position, task), is_given) in (share.begin..).zip(window).zip(share.is_given) {
-            if is_given {
+        for (position, task) in (begin..).zip(window) {
+            let is_alternate = position < end && (end - position) % 2 == 1;
+            if is_alternate && can_migrate(&task) {
                 given.push_back(task);
                 self.inherited -= usize::from(position < inherited);
             } else {

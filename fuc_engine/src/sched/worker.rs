@@ -489,13 +489,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Gives away [`max_batch`](Job::max_batch) tasks at once, but keeps the `keep` newest.
     #[cold]
     fn hand_over_share(&mut self, keep: usize) {
-        let can_migrate = |task: &J::Task| self.job.can_migrate(task);
-        let chosen = self
-            .stack
-            .choose_share(keep, self.job.max_batch(), can_migrate);
-        if let Some(share) = chosen {
-            self.hand_over(|stack| stack.take_share(share));
-        }
+        let (job, most) = (self.job, self.job.max_batch());
+        self.hand_over(|stack| stack.take_share(keep, most, |task| job.can_migrate(task)));
     }
 
     /// Hands the tasks that `take` takes to another worker, if one should get some.

@@ -212,10 +212,9 @@ impl Simulation {
         if stack.len() <= keep || !self.gate.is_starving() {
             return self.now;
         }
-        let Some(share) = stack.choose_share(keep, MAX_BATCH, |_| true) else {
-            return self.now;
-        };
-        let recipient = self.gate.hand_over(|| stack.take_share(share));
+        let recipient = self
+            .gate
+            .hand_over(|| stack.take_share(keep, MAX_BATCH, |_| true));
         let wakes = recipient == Some(Recipient::Idle);
         let until = self.take_lock(LOCK) + if wakes { WAKING } else { 0 };
         let after = until - self.now;
