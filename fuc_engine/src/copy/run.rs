@@ -12,6 +12,7 @@
 //! ends the threads. Then [`CopyRun::run`] completes the directories that `--parents` has
 //! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
+use std::iter;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -89,6 +90,8 @@ pub(super) struct CopyRun<'a> {
     room: Room,
     /// Directories made on the way to dests.
     parents: Mutex<MadeParents>,
+    /// Operands that are begun when those before them are done.
+    later: Mutex<Option<Range<u32>>>,
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
@@ -167,6 +170,7 @@ impl<'a> CopyRun<'a> {
             used: UsedNames::default(),
             room: Room::default(),
             parents: Mutex::default(),
+            later: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
             shared: Shared::of(&op.setup, op.execution),
@@ -191,7 +195,9 @@ impl<'a> CopyRun<'a> {
             true => one_by_one(self.ctx.operands.len()),
             false => runs,
         };
-        let operands = runs.into_iter().map(OperandGroup::alone);
+        let mut runs = runs.into_iter();
+        let operands = iter::from_fn(|| lock(&self.later).take().or_else(|| runs.next()));
+        let operands = operands.map(OperandGroup::alone);
         walk::run(self, operands.map(CopyTask::Operands));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::set_final_attributes(&self.ctx, made);

@@ -548,27 +548,25 @@ impl Visitor for Removal<'_> {
             return;
         }
         let (portion, rest) = paths::portion(operands);
-        if let Some(rest) = rest {
-            worker.push(Task::Own(RemoveTask::Operands(rest)), When::Next);
-        }
-        worker.in_order(|worker| {
-            for operand in portion {
-                if self.context.report.must_stop() {
-                    break;
-                }
-                self.context.report.publish(&mut worker.scratch.tally);
-                let place = RemovePlace {
-                    parent: None,
-                    name: (&*self.context.operands[operand as usize]).into(),
-                    operand,
-                };
-                let purpose = Purpose::Process { pass: 0 };
-                match begin_operand(&self.context, Name::of(&place)) {
-                    Some(entered) => _ = self.node_of(entered, place, purpose, worker),
-                    None => worker.push(Task::Enter { place, purpose }, When::Next),
-                }
+        for operand in portion {
+            if self.context.report.must_stop() {
+                return;
             }
-        });
+            self.context.report.publish(&mut worker.scratch.tally);
+            let place = RemovePlace {
+                parent: None,
+                name: (&*self.context.operands[operand as usize]).into(),
+                operand,
+            };
+            let purpose = Purpose::Process { pass: 0 };
+            match begin_operand(&self.context, Name::of(&place)) {
+                Some(entered) => _ = self.node_of(entered, place, purpose, worker),
+                None => worker.push(Task::Enter { place, purpose }, When::AfterOwn),
+            }
+        }
+        if let Some(rest) = rest {
+            worker.push(Task::Own(RemoveTask::Operands(rest)), When::AfterOwn);
+        }
     }
 
     fn roots(&self) -> &dyn Roots {

@@ -44,8 +44,6 @@ pub(super) struct State<T> {
     spares: VecDeque<T>,
     /// Tasks that wait until no worker has another one.
     when_idle: VecDeque<T>,
-    /// Tasks that wait until no worker has another one, and no other process either.
-    when_done: VecDeque<T>,
     /// How many times tasks will come back that other processes have.
     pub(super) elsewhere: usize,
 }
@@ -84,7 +82,7 @@ impl<T> State<T> {
         task.map(|task| VecDeque::from([task]))
     }
 
-    /// Returns `true` if no task is left in this process but those for the end of the run, and none will come back to it.
+    /// Returns `true` if no task is left in this process, and none will come back to it.
     pub(super) fn has_ended(&self) -> bool {
         let is_empty = self.batches.is_empty() && self.spares.is_empty();
         let is_idle = self.idle == self.threads && is_empty && self.when_idle.is_empty();
@@ -143,7 +141,6 @@ impl<T> Gate<T> {
             batches: VecDeque::new(),
             spares: VecDeque::new(),
             when_idle: VecDeque::new(),
-            when_done: VecDeque::new(),
             elsewhere: 0,
         };
         Self {
@@ -310,11 +307,6 @@ impl<T> Gate<T> {
         self.lock().when_idle.push_back(task);
     }
 
-    /// Queues a task to run when no worker has another one, and no other process either.
-    pub(super) fn defer_until_done(&self, task: T) {
-        self.lock().when_done.push_back(task);
-    }
-
     /// Counts the worker with this number as idle, and waits for tasks. Returns `None` if the scope ends. Returns
     /// `None` to the main thread, too, when the run has ended. If the wait is long and tasks are wanted, steals from
     /// other processes. The leader takes a spare instead of waiting, if there is one.
@@ -361,10 +353,7 @@ impl<T> Gate<T> {
                 return None;
             }
             let has_ended = worker == MAIN && state.has_ended();
-            let tasks = match has_ended {
-                true => state.when_done.pop_front().map(|task| [task].into()),
-                false => state.take_for_idle(),
-            };
+            let tasks = state.take_for_idle();
             if tasks.is_some() || has_ended {
                 state.idle -= 1;
                 self.rebalance(&state);

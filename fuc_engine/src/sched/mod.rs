@@ -27,7 +27,6 @@
 //! | `batches` | a worker, when another one should get tasks; another process | an idle worker. If none is idle, the next worker that ends a task |
 //! | `spares` | a worker that expects slow operations, its oldest task | the next worker that runs out of tasks, or that the governor wants |
 //! | `when_idle` | a worker | the last worker that goes idle |
-//! | `when_done` | a worker | the main thread, when the run would end |
 //!
 //! The [`worker`] draws when it does this, and has a table of the reasons.
 //!

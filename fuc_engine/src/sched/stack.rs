@@ -59,13 +59,6 @@ impl<T> Stack<T> {
         self.tasks.push_front(task);
     }
 
-    /// Reverses the order of all tasks but the `below` oldest ones.
-    pub(super) fn reverse_above(&mut self, below: usize) {
-        if self.tasks.len() > below + 1 {
-            self.tasks.make_contiguous()[below..].reverse();
-        }
-    }
-
     pub(super) fn oldest(&self) -> Option<&T> {
         self.tasks.front()
     }

@@ -135,9 +135,6 @@ pub(crate) enum When {
     /// other, in the order in which they were queued. They do not wait for tasks that other processes have, because
     /// those may wait for them.
     Idle,
-    /// When no other task is queued or running, not even in another process. Several such tasks run one after the
-    /// other, in the order in which they were queued. No task of another process may wait for them.
-    Done,
 }
 
 /// The state that all workers of a scope share.
@@ -233,16 +230,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
                 self.offer_oldest();
             }
             When::Idle => self.shared.gate.defer_until_idle(task),
-            When::Done => self.shared.gate.defer_until_done(task),
         }
-    }
-
-    /// Calls `queue`. The tasks that it pushes run in the order in which it pushes them.
-    pub(crate) fn in_order<R>(&mut self, queue: impl FnOnce(&mut Self) -> R) -> R {
-        let below = self.stack.len();
-        let result = queue(self);
-        self.stack.reverse_above(below);
-        result
     }
 
     /// Returns `true` if the running task should be [put off](When::PutOff), because another worker is in one of its

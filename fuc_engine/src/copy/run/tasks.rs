@@ -44,22 +44,21 @@ impl OperandGroup {
 /// it waits for the operands before it, and the operands after it wait for it. An operand whose dest is a
 /// link to nothing waits for those before it, too.
 pub(super) fn begin_operands(operands: OperandGroup, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    let left = worker.in_order(|worker| begin_portion(operands, worker));
-    if let Some((operands, when)) = left {
-        worker.push(Task::Own(CopyTask::Operands(operands)), when);
+    if let Some(operands) = begin_portion(operands, worker) {
+        worker.push(Task::Own(CopyTask::Operands(operands)), When::AfterOwn);
     }
 }
 
-/// Begins some operands. Returns those that are left, and when they may be begun.
+/// Begins some operands. Returns those that may be begun next. If others must wait until all of these are done, leaves them to
+/// [`CopyRun::run`].
 fn begin_portion(
     operands: OperandGroup,
     worker: &mut Walker<'_, '_, CopyRun<'_>>,
-) -> Option<(OperandGroup, When)> {
+) -> Option<OperandGroup> {
     let OperandGroup {
         range,
         mut is_alone,
     } = operands;
-    let when_done = |first| Some((OperandGroup::alone(first..range.end), When::Done));
     let (portion, rest) = paths::portion(range.clone());
     for index in portion {
         if worker.job.ctx.report.must_stop() {
@@ -67,12 +66,14 @@ fn begin_portion(
         }
         match begin_operand(index, is_alone, worker) {
             ControlFlow::Continue(is_done) => is_alone &= is_done,
-            ControlFlow::Break(first) if first == range.end => return None,
-            ControlFlow::Break(first) => return when_done(first),
+            ControlFlow::Break(first) => {
+                *lock(&worker.job.later) = Some(first..range.end);
+                return None;
+            }
         }
     }
     let is_alone = false;
-    rest.map(|range| (OperandGroup { range, is_alone }, When::AfterOwn))
+    rest.map(|range| OperandGroup { range, is_alone })
 }
 
 /// Begins one operand, unless it must wait. `is_alone` says that no other task is queued or running. Returns `true` if the
@@ -162,7 +163,8 @@ fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Pr
         run.used.check_directory_dest(entry)?;
         let place = entry.place();
         let purpose = Purpose::Process { pass: 0 };
-        copy.worker.push(Task::Enter { place, purpose }, When::Next);
+        copy.worker
+            .push(Task::Enter { place, purpose }, When::AfterOwn);
         return Ok(Processed::Queued);
     }
     let processed = copy.copy_looked(source)?;

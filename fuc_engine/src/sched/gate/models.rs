@@ -35,8 +35,6 @@ enum Setting {
     Shared,
     /// The last task is deferred until no worker has another one.
     DeferredUntilIdle,
-    /// The same, and no other process has one either.
-    DeferredUntilDone,
     /// Wrong: a worker gives a task to another process, and the gate does not expect it back.
     StolenUnexpectedly,
 }
@@ -58,10 +56,7 @@ impl Run {
     fn run_stack(self: &Arc<Self>, mut stack: VecDeque<usize>, worker: usize) {
         while let Some(task) = stack.pop_back() {
             let tasks_run = self.tasks_run.fetch_add(1, Relaxed);
-            let is_deferred = matches!(
-                self.setting,
-                Setting::DeferredUntilIdle | Setting::DeferredUntilDone
-            ) && task == TASKS - 1;
+            let is_deferred = self.setting == Setting::DeferredUntilIdle && task == TASKS - 1;
             assert!(
                 !is_deferred || tasks_run == task,
                 "a deferred task runs too early"
@@ -165,10 +160,6 @@ impl Run {
                 self.gate.defer_until_idle(last);
                 last
             }
-            Setting::DeferredUntilDone => {
-                self.gate.defer_until_done(last);
-                last
-            }
             _ => TASKS,
         };
         if self.setting == Setting::Shared {
@@ -233,9 +224,6 @@ fn a_run_ends_once_and_when_no_task_is_left() {
             }),
             Model::new("the last worker takes a deferred task", 2, || {
                 run(2, Setting::DeferredUntilIdle);
-            }),
-            Model::new("the main thread takes a task when all is done", 2, || {
-                run(2, Setting::DeferredUntilDone);
             }),
         ],
     );
