@@ -29,9 +29,8 @@ pub(super) struct State<T> {
     parked: usize,
     /// How many workers should be active; at least 1.
     target: usize,
-    /// How many threads there may be. It is not raised again after one was refused.
-    most: usize,
-    was_refused: bool,
+    /// Says whether another thread may be started: until the kernel has refused one, or the run is over.
+    starts_threads: bool,
     /// The worker that stepped the governor last, until it runs out of tasks. It does not park: the others
     /// may be in slow operations, and then none would make progress. Without a leader, the next worker
     /// that should park becomes the leader.
@@ -62,9 +61,11 @@ impl<T> State<T> {
 
     /// Returns how many workers that have no tasks should get some. Parked workers go on first.
     fn wanted(&self) -> usize {
-        let reachable = self.free() + (self.most - self.threads);
         let missing = self.target.saturating_sub(self.active() + self.parked);
-        missing.min(reachable)
+        match self.starts_threads {
+            true => missing,
+            false => missing.min(self.free()),
+        }
     }
 
     /// Returns tasks for a worker that is counted as idle. It leaves spares to others if enough workers are active.
@@ -134,8 +135,7 @@ impl<T> Gate<T> {
             idle: 0,
             parked: 0,
             target: 1,
-            most: usize::MAX,
-            was_refused: false,
+            starts_threads: true,
             leader: None,
             is_over: false,
             batches: VecDeque::new(),
@@ -212,19 +212,14 @@ impl<T> Gate<T> {
         self.has(hints::DELIVERY)
     }
 
-    /// Sets how many workers should be active, and how many threads there may be. The worker with the number `leader`
-    /// does not park. Returns how many threads there can be, which is less if the kernel has refused one.
-    pub(super) fn set_target(&self, target: usize, most: usize, leader: usize) -> usize {
+    /// Sets how many workers should be active. The worker with the number `leader` does not park.
+    pub(super) fn set_target(&self, target: usize, leader: usize) {
         let mut state = self.lock();
         if !state.is_over {
             state.target = target.max(1);
             state.leader = Some(leader);
-            if !state.was_refused {
-                state.most = most.max(state.threads);
-            }
             self.rebalance(&state);
         }
-        state.most
     }
 
     /// Lets every worker go on for good, because the scope ends or a worker has panicked. Idle workers end.
@@ -232,7 +227,7 @@ impl<T> Gate<T> {
         let mut state = self.lock();
         state.is_over = true;
         state.target = usize::MAX;
-        state.most = state.threads;
+        state.starts_threads = false;
         self.rebalance(&state);
         self.work.notify_all();
     }
@@ -280,8 +275,7 @@ impl<T> Gate<T> {
         let mut state = self.lock();
         state.threads -= 1;
         state.idle -= 1;
-        state.most = state.threads;
-        state.was_refused = true;
+        state.starts_threads = false;
         self.rebalance(&state);
     }
 

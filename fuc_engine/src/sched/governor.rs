@@ -157,22 +157,6 @@ impl Governor {
         self.workers
     }
 
-    /// Returns the most workers that there may ever be.
-    pub(super) fn most(&self) -> usize {
-        self.limits.waiting
-    }
-
-    /// Lowers the limits to `most`: the kernel refused another thread.
-    pub(super) fn lower_limits(&mut self, most: usize) {
-        if most < self.limits.waiting {
-            self.limits.waiting = most;
-            self.limits.computing = self.limits.computing.min(most);
-            self.workers = self.workers.min(most);
-            self.before = None;
-            self.begin_measurement(State::Climb, SHORTEST);
-        }
-    }
-
     /// Returns the time of the next step, counted from the start; `None` if there is none.
     pub(super) fn due(&self) -> Option<Duration> {
         (self.limits.waiting > 1).then_some(self.due)

@@ -413,8 +413,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             if governor.step(Duration::from_nanos(now_nanos), sample) {
                 *used_before = used;
                 meter.start_window(now_nanos);
-                let (workers, most) = (governor.workers(), governor.most());
-                governor.lower_limits(gate.set_target(workers, most, self.number));
+                gate.set_target(governor.workers(), self.number);
             }
         }
         meter.set_due(governor.due());

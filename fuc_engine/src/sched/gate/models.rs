@@ -94,10 +94,10 @@ impl Run {
         }
         match self.setting {
             Setting::TargetFalls => {
-                gate.set_target(1, 2, MAIN);
+                gate.set_target(1, MAIN);
             }
             Setting::TargetRises | Setting::Refused => {
-                gate.set_target(3, 3, MAIN);
+                gate.set_target(3, MAIN);
                 while let Some(recipient) = gate.hand_over_spare() {
                     self.start(Some(recipient));
                 }
@@ -185,7 +185,7 @@ fn run(workers: usize, setting: Setting) {
         has_run: Default::default(),
     });
     // The leader does not park, so it is none of the workers that do.
-    run.gate.set_target(workers, workers, MAIN);
+    run.gate.set_target(workers, MAIN);
     run.run_all();
     let tasks_run = run.tasks_run.load(Relaxed);
     assert_eq!(tasks_run, TASKS, "a run ends before its tasks");

@@ -15,7 +15,7 @@ fn gate() -> Gate<u32> {
 /// Returns a gate with so many running workers, which are as many as there should be.
 fn gate_of(workers: usize) -> Gate<u32> {
     let gate = gate();
-    gate.set_target(workers, workers, MAIN);
+    gate.set_target(workers, MAIN);
     for number in 1..workers {
         assert_eq!(give(&gate, 0), Some(Recipient::New(number)));
         assert_eq!(gate.await_first_tasks(number, None), Some([0].into()));
@@ -59,7 +59,7 @@ fn assert_ended(gate: &Gate<u32>) {
 fn no_task_is_given_before_the_governor_wants_a_second_worker() {
     let gate = gate();
     assert_eq!(gate.hand_over(|| panic!("one worker is enough")), None);
-    gate.set_target(2, 2, MAIN);
+    gate.set_target(2, MAIN);
     assert!(gate.is_starving());
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     assert!(!gate.is_starving());
@@ -70,7 +70,7 @@ fn no_task_is_given_before_the_governor_wants_a_second_worker() {
 #[test]
 fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
     let gate = gate_of(2);
-    gate.set_target(2, 3, MAIN);
+    gate.set_target(2, MAIN);
     gate.go_idle();
     assert_eq!(give(&gate, 7), Some(Recipient::Idle));
     assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
@@ -87,7 +87,7 @@ fn a_run_ends_when_all_workers_are_idle() {
 #[test]
 fn workers_without_tasks_take_spares_and_stay_active() {
     let gate = gate();
-    gate.set_target(2, 2, MAIN);
+    gate.set_target(2, MAIN);
     gate.leave_spare(|| panic!("no other worker runs"));
     let gate = gate_of(2);
     for task in 1..20 {
@@ -106,12 +106,12 @@ fn workers_without_tasks_take_spares_and_stay_active() {
 fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
     let gate = gate_of(3);
     gate.go_idle();
-    gate.set_target(2, 3, MAIN);
+    gate.set_target(2, MAIN);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
     assert_eq!(gate.hand_over_spare(), None, "two workers are enough");
     assert_next(&gate, OTHER, 1);
-    gate.set_target(3, 3, MAIN);
+    gate.set_target(3, MAIN);
     assert_eq!(gate.hand_over_spare(), Some(Recipient::Idle));
     assert_eq!(gate.hand_over_spare(), None, "there is none");
     assert_eq!(gate.await_first_tasks(2, None), Some([2].into()));
@@ -122,7 +122,7 @@ fn threads_are_started_for_spares_if_no_worker_is_idle() {
     let gate = gate_of(3);
     gate.leave_spare(|| Some(1));
     gate.leave_spare(|| Some(2));
-    gate.set_target(9, 9, MAIN);
+    gate.set_target(9, MAIN);
     assert_eq!(gate.hand_over_spare(), Some(Recipient::New(3)));
     assert_eq!(gate.hand_over_spare(), Some(Recipient::New(4)));
     assert_eq!(gate.hand_over_spare(), None, "there were two spares");
@@ -143,7 +143,7 @@ fn no_spare_is_left_if_an_idle_worker_should_get_the_task() {
 fn the_leader_takes_spares_although_another_worker_is_active() {
     let gate = gate_of(2);
     gate.leave_spare(|| Some(1));
-    gate.set_target(1, 2, OTHER);
+    gate.set_target(1, OTHER);
     assert_next(&gate, OTHER, 1);
     assert_eq!(gate.active_workers(), 2);
     assert_eq!(gate.lock().leader, Some(OTHER));
@@ -153,7 +153,7 @@ fn the_leader_takes_spares_although_another_worker_is_active() {
 fn a_worker_too_many_leaves_spares_to_others() {
     let gate = gate_of(2);
     gate.leave_spare(|| Some(1));
-    gate.set_target(1, 2, MAIN);
+    gate.set_target(1, MAIN);
     gate.leave_spare(|| panic!("too many workers are active"));
     gate.lock().idle += 1;
     assert_eq!(gate.lock().take_for_idle(), None);
@@ -164,7 +164,7 @@ fn a_worker_too_many_leaves_spares_to_others() {
 #[test]
 fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
     let gate = gate_of(2);
-    gate.set_target(1, 2, MAIN);
+    gate.set_target(1, MAIN);
     assert!(gate.has_surplus());
     assert!(!gate.park(MAIN, || panic!("the leader does not park")));
     std::thread::scope(|scope| {
@@ -181,10 +181,10 @@ fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
 #[test]
 fn a_worker_that_runs_out_of_tasks_is_not_the_leader_any_more() {
     let gate = gate_of(2);
-    gate.set_target(2, 2, OTHER);
+    gate.set_target(2, OTHER);
     gate.leave_spare(|| Some(1));
     assert_next(&gate, OTHER, 1);
-    gate.set_target(1, 2, MAIN);
+    gate.set_target(1, MAIN);
     assert_eq!(gate.lock().leader, Some(MAIN));
     gate.lock().leader = None;
     assert!(!gate.park(OTHER, || panic!("the first to park is the leader")));
@@ -258,10 +258,10 @@ fn tasks_deferred_until_workers_are_idle_do_not_wait_for_another_process() {
 #[test]
 fn no_thread_is_started_after_one_was_refused() {
     let gate = gate();
-    gate.set_target(4, 4, MAIN);
+    gate.set_target(4, MAIN);
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     gate.refuse_thread();
-    assert_eq!(gate.set_target(4, 4, MAIN), 1);
+    gate.set_target(4, MAIN);
     assert_eq!(gate.hand_over(|| panic!("no other worker is there")), None);
     assert!(gate.has_delivery());
     assert_eq!(gate.take_batch(), Some([7].into()));

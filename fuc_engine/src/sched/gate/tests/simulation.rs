@@ -97,7 +97,7 @@ struct Simulation {
 impl Simulation {
     fn run(shape: Shape, workers: usize) -> Self {
         let gate = Gate::new();
-        gate.set_target(workers, workers, MAIN);
+        gate.set_target(workers, MAIN);
         let mut simulation = Self {
             shape,
             many_children: MANY_CHILDREN.max(CHILDREN_PER_WORKER * workers as u32),
