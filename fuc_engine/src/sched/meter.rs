@@ -61,8 +61,6 @@ pub(super) struct Interval {
     work: u64,
     /// When the interval began, in nanoseconds since the meter started.
     began_nanos: u64,
-    /// When the last part of the interval began. An interval has several parts if short tasks are recorded together.
-    part_began_nanos: u64,
 }
 
 impl Interval {
@@ -71,7 +69,6 @@ impl Interval {
         Self {
             work: 0,
             began_nanos: now_nanos,
-            part_began_nanos: now_nanos,
         }
     }
 
@@ -81,17 +78,17 @@ impl Interval {
     }
 }
 
-/// The measurement of the last part of an interval.
-pub(super) struct IntervalPart {
+/// The measurement of an interval.
+pub(super) struct Recorded {
     pub(super) time: Duration,
-    /// `true` if the units of the whole interval's work were slow on average.
+    /// `true` if the units of work were slow on average.
     pub(super) is_slow: bool,
     /// When it ended, in nanoseconds since the meter started.
     pub(super) ended_nanos: u64,
 }
 
-impl IntervalPart {
-    /// A part that takes no time, or that is not measured.
+impl Recorded {
+    /// An interval that goes on, or that is not measured.
     pub(super) const SHORT: Self = Self {
         time: Duration::ZERO,
         is_slow: false,
@@ -142,25 +139,20 @@ impl Meter {
         }
     }
 
-    /// Returns `true` if an interval is so short that the next task becomes a part of it, and the governor is not
-    /// due. If so, begins a new part.
-    pub(super) fn continues(&self, interval: &mut Interval) -> bool {
+    /// Returns `true` if an interval is so short that the next task becomes a part of it, and the governor is not due.
+    pub(super) fn continues(&self, interval: &Interval) -> bool {
         let due = self.due_nanos.load(Relaxed);
         if interval.work >= SHORT_WORK || due == NEVER {
             return false;
         }
         let now = self.now_nanos();
-        let is_short = now < due && now < interval.began_nanos + SHORT_NANOS;
-        if is_short {
-            interval.part_began_nanos = now;
-        }
-        is_short
+        now < due && now < interval.began_nanos + SHORT_NANOS
     }
 
-    /// Adds an interval and begins the next one. Returns the last part of the interval, which is short if nothing is measured any more.
-    pub(super) fn record(&self, interval: &mut Interval) -> IntervalPart {
+    /// Adds an interval and begins the next one.
+    pub(super) fn record(&self, interval: &mut Interval) -> Recorded {
         if self.due_nanos.load(Relaxed) == NEVER {
-            return IntervalPart::SHORT;
+            return Recorded::SHORT;
         }
         let now = self.now_nanos();
         let time = now - interval.began_nanos;
@@ -185,10 +177,9 @@ impl Meter {
         if time > self.sums.0.longest_nanos.load(Relaxed) {
             self.sums.0.longest_nanos.fetch_max(time, Relaxed);
         }
-        let part = now - interval.part_began_nanos;
         *interval = Interval::at(now);
-        IntervalPart {
-            time: Duration::from_nanos(part),
+        Recorded {
+            time: Duration::from_nanos(time),
             is_slow,
             ended_nanos: now,
         }

@@ -31,7 +31,7 @@ use std::time::Duration;
 
 use super::gate::{Gate, MAIN, Recipient, Thief};
 use super::governor::{FIRST, Governor, Limits};
-use super::meter::{Interval, IntervalPart, Meter};
+use super::meter::{Interval, Meter, Recorded};
 use super::stack::Stack;
 use super::zones::{Occupancy, Zones};
 use crate::sys::{self, SecondWorker, Starter, ThreadUse, Usage};
@@ -318,12 +318,12 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             let has_more = !self.stack.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
-            let part = match has_more && self.shared.meter.continues(&mut self.interval) {
-                true => IntervalPart::SHORT,
+            let recorded = match has_more && self.shared.meter.continues(&self.interval) {
+                true => Recorded::SHORT,
                 false => self.record(has_more),
             };
-            self.count_part(part.time);
-            if part.is_slow {
+            self.count_part(recorded.time);
+            if recorded.is_slow {
                 self.job.note_slow_task(&mut self.scratch);
             }
             if has_more {
@@ -347,10 +347,10 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     pub(crate) fn checkpoint(&mut self) -> Duration {
         // The rest of the task counts, because it may be worth another worker.
         let has_backlog = true;
-        let part = self.record(has_backlog);
-        self.count_part(part.time);
+        let Recorded { time, .. } = self.record(has_backlog);
+        self.count_part(time);
         self.adapt(0);
-        part.time
+        time
     }
 
     /// Returns `true` if this worker is the only one, and its speed has not been measured yet.
@@ -380,18 +380,18 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Records the work since the last call, and steps the governor if it is due. The governor does not begin before
-    /// there is a backlog, and not in a [small](SMALL_RUN) run of fast operations. The part is short if nothing is measured.
+    /// there is a backlog, and not in a [small](SMALL_RUN) run of fast operations. The interval is short if nothing is measured.
     // Inlined, it takes registers from the loop over entries: 6 more instructions an entry.
     #[inline(never)]
-    fn record(&mut self, has_backlog: bool) -> IntervalPart {
+    fn record(&mut self, has_backlog: bool) -> Recorded {
         sys::close_orphans();
-        let part = self.shared.meter.record(&mut self.interval);
-        if self.shared.meter.is_due(part.ended_nanos) {
+        let recorded = self.shared.meter.record(&mut self.interval);
+        if self.shared.meter.is_due(recorded.ended_nanos) {
             let is_large = self.expects_many || self.shared.meter.has_recorded(SMALL_RUN);
-            let may_begin = has_backlog && (is_large || part.time >= SLOW_OPERATION);
-            self.step_governor(part.ended_nanos, may_begin);
+            let may_begin = has_backlog && (is_large || recorded.time >= SLOW_OPERATION);
+            self.step_governor(recorded.ended_nanos, may_begin);
         }
-        part
+        recorded
     }
 
     #[cold]
