@@ -105,7 +105,6 @@ use std::time::Instant;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::node::Side;
 use crate::paths;
 use crate::sys::{self, Identity};
 
@@ -254,9 +253,8 @@ pub struct Stolen {
     pub(crate) ticket: Ticket,
     /// The index of the operand below which the entries are.
     pub(crate) operand: u32,
-    pub(crate) source: ParentId,
-    /// The parent on the other side of a copy. It is unknown in a removal.
-    pub(crate) dest: ParentId,
+    /// The parent on each [`Side`](crate::node::Side).
+    pub(crate) parents: [ParentId; 2],
     /// The part of the parent's state that its entries need, in a form that only a removal or only a copy knows.
     pub(crate) inheritance: u8,
     /// The names on the way from the operand to the parent. There are none if the operand is the parent.
@@ -343,14 +341,6 @@ impl Stolen {
     pub fn ticket(&self) -> Ticket {
         self.ticket
     }
-
-    /// Returns the identity of the parent on one side.
-    pub(crate) fn parent(&self, side: Side) -> ParentId {
-        match side {
-            Side::Source => self.source,
-            Side::Dest => self.dest,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -371,11 +361,13 @@ mod tests {
                 number: 7,
             },
             operand: 2,
-            source: ParentId {
-                inode: u64::MAX,
-                birth: 9,
-            },
-            dest: ParentId::UNKNOWN,
+            parents: [
+                ParentId {
+                    inode: u64::MAX,
+                    birth: 9,
+                },
+                ParentId::UNKNOWN,
+            ],
             inheritance: 4,
             path: vec![c"b".into(), c"...".into()],
             is_for_home: true,

@@ -60,6 +60,6 @@ mod zones;
 pub(crate) use gate::Thief;
 pub(crate) use governor::Limits;
 #[cfg(feature = "distribute")]
-pub(crate) use others::{Inlet, Take};
+pub(crate) use others::Inlet;
 pub(crate) use worker::{Job, When, Worker, scope};
 pub(crate) use zones::Zones;

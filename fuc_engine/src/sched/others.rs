@@ -1,7 +1,6 @@
 //! Other processes that work on the same job: they get tasks from the workers of this one, and give them some.
 
 use std::collections::VecDeque;
-use std::ops::Range;
 
 use super::gate::Gate;
 use super::stack::Stack;
@@ -9,15 +8,6 @@ use super::worker::{Job, Worker};
 
 /// The most tasks that another process gets at once.
 const MOST_GIVEN: usize = 256;
-
-/// An answer to the question whether another process may have a task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Take {
-    Never,
-    /// Unless it is the only task that the worker has queued.
-    UnlessLast,
-    Always,
-}
 
 /// The way by which tasks from other processes come to the workers.
 pub(crate) struct Inlet<'e, T>(pub(super) &'e Gate<T>);
@@ -67,42 +57,21 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         self.shared.gate.expect_returns(times);
     }
 
-    /// Returns `true` if no task that is queued here can be given to another process.
-    pub(crate) fn has_none_to_give(&self, can_take: impl Fn(&J::Task) -> Take) -> bool {
-        self.stack.stealable(MOST_GIVEN, can_take).is_empty()
+    /// Returns `true` if a task that is queued here can be given to another process.
+    pub(crate) fn has_one_to_give(&self, can_take: impl Fn(&J::Task) -> bool) -> bool {
+        self.stack.tasks.iter().any(can_take)
     }
 
-    /// Takes queued tasks to give them to another process.
-    pub(crate) fn take_to_give(&mut self, can_take: impl Fn(&J::Task) -> Take) -> Vec<J::Task> {
-        let range = self.stack.stealable(MOST_GIVEN, can_take);
-        self.stack.take_range(range)
-    }
-}
-
-impl<T> Stack<T> {
-    /// Returns the positions of the tasks for another process: up to half of those that it can take, at most `most`.
-    /// They begin with the oldest that it can take.
-    pub(super) fn stealable(&self, most: usize, can_take: impl Fn(&T) -> Take) -> Range<usize> {
-        let takes = self.tasks.iter().map(can_take);
-        let mut takes = takes
-            .enumerate()
-            .skip_while(|(_, take)| *take == Take::Never);
-        let Some((first, take)) = takes.next() else {
-            return 0..0;
+    /// Takes queued tasks to give them to another process, up to half of those that it can take. They begin with the oldest.
+    pub(crate) fn take_to_give(&mut self, can_take: impl Fn(&J::Task) -> bool) -> Vec<J::Task> {
+        let Stack { tasks, inherited } = &mut self.stack;
+        let Some(first) = tasks.iter().position(&can_take) else {
+            return Vec::new();
         };
-        let half = (self.tasks.len() - first).div_ceil(2).min(most);
-        let most = match take {
-            Take::Always => half,
-            _ => half.min(self.tasks.len() - 1),
-        };
-        let others = takes.take(most.saturating_sub(1));
-        let others = others.take_while(|(_, take)| *take != Take::Never);
-        first..first + most.min(1 + others.count())
-    }
-
-    fn take_range(&mut self, range: Range<usize>) -> Vec<T> {
-        let inherited = range.end.min(self.inherited);
-        self.inherited -= inherited.saturating_sub(range.start);
-        self.tasks.drain(range).collect()
+        let half = (tasks.len() - first).div_ceil(2).min(MOST_GIVEN);
+        let given = tasks.range(first..first + half);
+        let end = first + given.take_while(|task| can_take(task)).count();
+        *inherited -= end.min(*inherited).saturating_sub(first);
+        tasks.drain(first..end).collect()
     }
 }

@@ -26,13 +26,11 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Purpose, Task, Unvisited, Visitor, Walker, filtered, leave, list};
-use crate::distribute::{
-    Exchange, FileName, Finished, Given, Incoming, ParentId, Role, Stolen, Ticket,
-};
+use crate::distribute::{Exchange, FileName, Finished, Given, Incoming, ParentId, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::paths;
-use crate::sched::{Inlet, Take, Thief, When};
+use crate::sched::{Inlet, Thief, When};
 use crate::setup::{Execution, Setup};
 use crate::sync::lock;
 use crate::sys::{self, Fd, Listed, Listing, Storage};
@@ -93,12 +91,10 @@ pub(crate) trait Sharer<D: Dir> {
     fn note_finished(&self, _node: &Node<D>, _finished: Finished) {}
 }
 
-/// Entries of one directory that are given to one engine.
+/// Entries of one directory that are given to one engine. Together they are one user of the directory.
 pub(crate) struct Names<D: Dir> {
     parent: Arc<Node<D>>,
     entries: Listing,
-    /// How many users of the directory the entries are together.
-    uses: usize,
     /// The engine to which the entries are given unasked.
     home: Option<u32>,
 }
@@ -117,8 +113,9 @@ pub(crate) enum Received<V: Visitor> {
 /// The work that is shared with other engines.
 pub(crate) struct Shared<'a, D: Dir> {
     pub(crate) exchange: &'a dyn Exchange,
-    role: Role,
-    execution: Execution,
+    assists: bool,
+    /// This engine gives work to others. In a dry run the leader plans all changes, because no other engine could see them.
+    gives: bool,
     /// `true` if another engine asks for work, and no worker has answered.
     is_asked: AtomicBool,
     lent: Mutex<Lent<D>>,
@@ -145,11 +142,8 @@ impl<'a, D: Dir> Shared<'a, D> {
     pub(crate) fn of(setup: &Setup<'a>, execution: Execution) -> Option<Self> {
         Some(Self {
             exchange: setup.exchange?,
-            role: match setup.assists {
-                true => Role::Assistant,
-                false => Role::Leader,
-            },
-            execution,
+            assists: setup.assists,
+            gives: execution == Execution::Real,
             is_asked: AtomicBool::new(false),
             lent: Mutex::new(Lent {
                 next_ticket: 0,
@@ -159,15 +153,9 @@ impl<'a, D: Dir> Shared<'a, D> {
         })
     }
 
-    /// Returns `true` if this engine gives work to others. In a dry run the leader plans all changes, because no other
-    /// engine could see them.
-    fn gives(&self) -> bool {
-        self.execution == Execution::Real
-    }
-
     /// Returns the engine that is the home of the files with this inode number, if that is another engine.
     pub(crate) fn other_home(&self, inode: u64) -> Option<u32> {
-        let home = self.gives().then(|| self.exchange.home(inode))?;
+        let home = self.gives.then(|| self.exchange.home(inode))?;
         (home != self.exchange.engine()).then_some(home)
     }
 
@@ -177,19 +165,18 @@ impl<'a, D: Dir> Shared<'a, D> {
         borrowed.is_some_and(|borrowed| borrowed.is_home)
     }
 
-    /// Returns whether a thief could process a queued task.
-    fn can_take<V: Visitor<Dir = D>>(&self, task: &Task<V>) -> Take {
+    /// Returns `true` if a thief could process a task that is queued, one of as many as `queued`.
+    fn can_take<V: Visitor<Dir = D>>(&self, task: &Task<V>, queued: usize) -> bool {
         let is_near = |place| above(place).nth(MOST_LEVELS).is_none();
         match task {
+            // A chain of directories does not change hands.
             Task::Enter {
                 place,
                 purpose: Purpose::Process { pass: 0 } | Purpose::ProcessEntries,
-            } if place.parent.is_some() && is_near(place) => Take::UnlessLast,
+            } => queued > 1 && place.parent.is_some() && is_near(place),
             // Another task has the rest of the listing.
-            Task::Batch { node, .. } if is_near(&node.place) && !self.is_home_of(node) => {
-                Take::Always
-            }
-            _ => Take::Never,
+            Task::Batch { node, .. } => is_near(&node.place) && !self.is_home_of(node),
+            _ => false,
         }
     }
 }
@@ -218,8 +205,7 @@ fn lend<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen
     Stolen {
         ticket,
         operand: parent.place.operand,
-        source: identify(&parent, Side::Source),
-        dest: identify(&parent, Side::Dest),
+        parents: [Side::Source, Side::Dest].map(|side| identify(&parent, side)),
         inheritance: V::inheritance(&parent.state),
         path: path_below_operand(&parent),
         is_for_home,
@@ -229,9 +215,6 @@ fn lend<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen
 }
 
 fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
-    if !D::SIDES.contains(&side) {
-        return ParentId::UNKNOWN;
-    }
     let slot = node.dir.slot(side);
     let look = || {
         let pin = slot.try_pin_or_import().ok()??;
@@ -279,7 +262,7 @@ pub(super) fn join<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Opt
     };
     worker.attend(|inlet| attend::<V>(shared, inlet));
     let end = End(shared.exchange);
-    if shared.role == Role::Leader {
+    if !shared.assists {
         return Some(Some(end));
     }
     visitor.assist();
@@ -290,13 +273,13 @@ pub(super) fn join<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Opt
 /// Passes messages of other engines on to the workers, until the exchange ends. The run of an assistant does not end
 /// before that.
 fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
-    if shared.role == Role::Leader {
+    if !shared.assists {
         inlet.allow_end();
     }
     loop {
         match shared.exchange.receive() {
             // Relaxed: the request publishes nothing.
-            Incoming::Request => shared.is_asked.store(true, Ordering::Relaxed),
+            Incoming::Request => shared.is_asked.store(shared.gives, Ordering::Relaxed),
             Incoming::Stolen(stolen) => {
                 let received = stolen.into_iter().map(Box::new).map(Received::Stolen);
                 inlet.put(received.map(Task::from).collect(), 0);
@@ -310,7 +293,7 @@ fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
             Incoming::End => break,
         }
     }
-    if shared.role == Role::Assistant {
+    if shared.assists {
         inlet.allow_end();
     }
 }
@@ -318,16 +301,16 @@ fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
 /// Returns the way to tasks of other engines.
 pub(super) fn thief<V: Visitor>(visitor: &V) -> Option<&dyn Thief> {
     let shared = visitor.shared()?;
-    shared.gives().then_some(shared as _)
+    shared.gives.then_some(shared as _)
 }
 
 /// Returns `true` if another engine asks for work, and none that is queued here can be given to it. The next
 /// checkpoint drops the request then, and the other engine asks again.
 pub(super) fn is_asked<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
+    let queued = worker.queued_tasks();
     worker.job.shared().is_some_and(|shared| {
         shared.is_asked.load(Ordering::Relaxed)
-            && shared.gives()
-            && worker.has_none_to_give(|task| shared.can_take(task))
+            && !worker.has_one_to_give(|task| shared.can_take(task, queued))
     })
 }
 
@@ -335,7 +318,6 @@ pub(super) fn is_asked<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
 #[inline]
 pub(super) fn give<V: Visitor>(worker: &mut Walker<'_, '_, V>) {
     if let Some(shared) = worker.job.shared()
-        && shared.gives()
         // If there is nothing to give, the thief asks again later. So each request looks at the tasks once.
         && shared.is_asked.load(Ordering::Relaxed)
         && shared.is_asked.swap(false, Ordering::Relaxed)
@@ -346,15 +328,27 @@ pub(super) fn give<V: Visitor>(worker: &mut Walker<'_, '_, V>) {
 
 #[cold]
 fn give_from<'e, V: Visitor>(shared: &'e Shared<'_, V::Dir>, worker: &mut Walker<'_, 'e, V>) {
-    let mut all: Vec<Names<V::Dir>> = Vec::new();
-    for task in worker.take_to_give(|task| shared.can_take(task)) {
+    let mut all = Vec::new();
+    let queued = worker.queued_tasks();
+    for task in worker.take_to_give(|task| shared.can_take(task, queued)) {
         match task {
-            Task::Enter { place, purpose } => add_directory(&mut all, place, purpose),
+            Task::Enter { place, purpose } => {
+                let Some(parent) = place.parent else {
+                    unreachable!("BUG: a thief was given an operand");
+                };
+                let entry = Listed::new(&place.name, FileType::Directory);
+                let entry = match purpose {
+                    Purpose::ProcessEntries => entry.skipped(),
+                    Purpose::Process { .. } => entry,
+                };
+                add(&mut all, &parent, None, entry);
+                // Now the names are a user of the parent.
+                leave(Some(parent), worker);
+            }
             Task::Batch { node, listing } => all.push(Names {
                 parent: node,
                 // The names only, without the room of a buffer.
                 entries: listing.entries().to_listing(),
-                uses: 1,
                 home: None,
             }),
             _ => unreachable!("BUG: a thief was given a task that it cannot take"),
@@ -368,32 +362,26 @@ fn give_from<'e, V: Visitor>(shared: &'e Shared<'_, V::Dir>, worker: &mut Walker
     }
 }
 
-/// Adds a queued directory to the last names, if they have the same parent.
-fn add_directory<D: Dir>(all: &mut Vec<Names<D>>, place: Place<D>, purpose: Purpose) {
-    let Some(parent) = place.parent else {
-        unreachable!("BUG: a thief was given an operand");
-    };
-    let entry = Listed::new(&place.name, FileType::Directory);
-    let entry = match purpose {
-        Purpose::ProcessEntries => entry.skipped(),
-        Purpose::Process { .. } => entry,
-    };
-    match all.last_mut() {
-        Some(last) if Arc::ptr_eq(&last.parent, &parent) => {
-            last.entries.push(entry);
-            last.uses += 1;
-        }
-        _ => {
-            let mut entries = Listing::with_capacity(0);
-            entries.push(entry);
-            all.push(Names {
-                parent,
-                entries,
-                uses: 1,
-                home: None,
-            });
-        }
-    }
+/// Adds an entry of `parent` to those that are given away together, and returns their index. Together they are one user of the
+/// directory.
+fn add<D: Dir>(
+    all: &mut Vec<Names<D>>,
+    parent: &Arc<Node<D>>,
+    home: Option<u32>,
+    entry: Listed<'_>,
+) -> usize {
+    let is_like = |names: &Names<D>| names.home == home && Arc::ptr_eq(&names.parent, parent);
+    let index = all.iter().rposition(is_like).unwrap_or_else(|| {
+        parent.retain();
+        all.push(Names {
+            parent: Arc::clone(parent),
+            entries: Listing::with_capacity(0),
+            home,
+        });
+        all.len() - 1
+    });
+    all[index].entries.push(entry);
+    index
 }
 
 /// Gives an entry of `node` to its home, at the latest when the task ends.
@@ -404,19 +392,7 @@ pub(crate) fn entrust<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) {
     let waiting = &mut worker.scratch.entrusted;
-    let is_like =
-        |names: &Names<V::Dir>| names.home == Some(home) && Arc::ptr_eq(&names.parent, node);
-    let index = waiting.iter().position(is_like).unwrap_or_else(|| {
-        node.retain();
-        waiting.push(Names {
-            parent: NodeOf::<V>::clone(node),
-            entries: Listing::with_capacity(0),
-            uses: 1,
-            home: Some(home),
-        });
-        waiting.len() - 1
-    });
-    waiting[index].entries.push(entry);
+    let index = add(waiting, node, Some(home), entry);
     if waiting[index].entries.capacity() >= MOST_WAITING_BYTES {
         let full = waiting.swap_remove(index);
         send(full, worker);
@@ -464,9 +440,6 @@ pub(super) fn process<V: Visitor>(received: Received<V>, worker: &mut Walker<'_,
 fn take_back<V: Visitor>(names: Names<V::Dir>, given: Given, worker: &mut Walker<'_, '_, V>) {
     let visitor = worker.job;
     let (node, listing) = (names.parent, names.entries);
-    for _ in 1..names.uses {
-        leave(Some(NodeOf::<V>::clone(&node)), worker);
-    }
     match given {
         Given::Finished(finished) => visitor.note_finished(&node, finished),
         Given::NotReached if visitor.report().must_stop() => {
@@ -584,7 +557,7 @@ fn reach_side<V: Visitor>(
     let (Some(dir), Some(parent)) = (dir, levels.last()) else {
         return Err(Errno::NOENT);
     };
-    let found = stolen.parent(side).check(dir.as_fd())?;
+    let found = stolen.parents[side as usize].check(dir.as_fd())?;
     parent.dir.slot(side).record(found);
     descriptors.adopt(parent, side, dir);
     Ok(())
@@ -604,15 +577,14 @@ fn release<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
 /// this engine, and must be finished.
 #[inline]
 pub(super) fn give_back<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> bool {
-    let is_borrowed =
-        |shared: &&Shared<'_, V::Dir>| lock(&shared.borrowed).contains_key(&node.address());
-    let Some(shared) = visitor.shared().filter(is_borrowed) else {
+    let Some(shared) = visitor.shared() else {
+        return false;
+    };
+    let Some(borrowed) = lock(&shared.borrowed).remove(&node.address()) else {
         return false;
     };
     let given = Given::Finished(visitor.end_borrowed(node));
     release(visitor, node);
-    if let Some(borrowed) = lock(&shared.borrowed).remove(&node.address()) {
-        shared.exchange.give_back(borrowed.ticket, given);
-    }
+    shared.exchange.give_back(borrowed.ticket, given);
     true
 }
