@@ -72,10 +72,13 @@ pub(crate) struct Report<'a> {
     /// The observer's own counters, which other threads read during the run.
     live: Option<&'a Counts>,
     cancel: Option<Cancel>,
+    held: Mutex<Held>,
 }
 
 impl<'a> Report<'a> {
     pub(crate) fn new(observer: &'a dyn Observer, setup: &Setup<'a>) -> Self {
+        // An engine that assists does not know which operands are finished, so no failure waits for them.
+        let first_unfinished = if setup.assists { u32::MAX } else { 0 };
         Self {
             observer,
             wants_events: observer.wants_events(),
@@ -84,6 +87,10 @@ impl<'a> Report<'a> {
             rest: Mutex::default(),
             live: observer.counts(),
             cancel: setup.cancel.clone(),
+            held: Mutex::new(Held {
+                first_unfinished,
+                ..Held::default()
+            }),
         }
     }
 
@@ -113,17 +120,6 @@ impl<'a> Report<'a> {
     /// Counts an incomplete dest that was removed because the run was cancelled.
     pub(crate) fn discarded(&self) {
         lock(&self.rest).discarded += 1;
-    }
-
-    /// Counts a failure and reports it.
-    pub(crate) fn failed(&self, error: Error) {
-        lock(&self.rest).failures += 1;
-        self.observer.failed(error);
-    }
-
-    /// Reports a warning, which is not counted.
-    pub(crate) fn warn(&self, warning: Error) {
-        self.observer.warned(warning);
     }
 
     /// Returns `true` if the observer receives events. Build paths for events only then.
@@ -224,9 +220,6 @@ pub(crate) fn complete_or_first_failure(
 
 /// The failures and warnings of a run that are not yet reported, and the progress of the operands.
 #[derive(Default)]
-pub(crate) struct OrderedFailures(Mutex<Held>);
-
-#[derive(Default)]
 struct Held {
     /// All operands before this one are finished.
     first_unfinished: u32,
@@ -236,15 +229,31 @@ struct Held {
 }
 
 /// A report about an operand.
-pub(crate) enum Diagnostic {
+enum Diagnostic {
     Failure(Error),
     Warning(Error),
 }
 
-impl OrderedFailures {
+impl Report<'_> {
+    /// Counts and reports a failure, when all operands before its own are finished.
+    #[cold]
+    pub(crate) fn fail(&self, operand: u32, error: Error) {
+        self.hold(operand, Diagnostic::Failure(error));
+    }
+
+    /// Reports a warning, which is not counted, when all operands before its own are finished.
+    #[cold]
+    pub(crate) fn warn(&self, operand: u32, warning: Error) {
+        self.hold(operand, Diagnostic::Warning(warning));
+    }
+
+    fn hold(&self, operand: u32, diagnostic: Diagnostic) {
+        self.report_due(|held| held.by_operand.entry(operand).or_default().push(diagnostic));
+    }
+
     /// Notes that nothing of an operand is left to do, and reports the diagnostics that waited for it.
-    pub(crate) fn end_operand(&self, operand: u32, report: &Report<'_>) {
-        self.report_due(report, |held| {
+    pub(crate) fn finish_operand(&self, operand: u32) {
+        self.report_due(|held| {
             if operand == held.first_unfinished {
                 held.first_unfinished += 1;
             } else if operand > held.first_unfinished {
@@ -253,23 +262,16 @@ impl OrderedFailures {
         });
     }
 
-    /// Reports a diagnostic about an operand, or holds it.
-    #[cold]
-    pub(crate) fn report(&self, operand: u32, diagnostic: Diagnostic, report: &Report<'_>) {
-        self.report_due(report, |held| {
-            held.by_operand.entry(operand).or_default().push(diagnostic);
-        });
-    }
-
-    /// Reports everything that is held, and from now on each diagnostic at once, whether or not all operands are finished.
-    pub(crate) fn report_rest(&self, report: &Report<'_>) {
-        self.report_due(report, |held| held.first_unfinished = u32::MAX);
+    /// Reports everything that is held, whether or not all operands are finished. Other operands may follow.
+    pub(crate) fn report_rest(&self) {
+        self.report_due(|held| held.first_unfinished = u32::MAX);
+        *lock(&self.held) = Held::default();
     }
 
     /// Changes what is held, and then reports the diagnostics for which no operand is left to wait.
-    fn report_due(&self, report: &Report<'_>, change: impl FnOnce(&mut Held)) {
+    fn report_due(&self, change: impl FnOnce(&mut Held)) {
         // If the observer has panicked, what is held can still be reported.
-        let mut held = lock(&self.0);
+        let mut held = lock(&self.held);
         change(&mut held);
         let Held {
             first_unfinished,
@@ -284,8 +286,11 @@ impl OrderedFailures {
         {
             for diagnostic in first.remove() {
                 match diagnostic {
-                    Diagnostic::Failure(error) => report.failed(error),
-                    Diagnostic::Warning(warning) => report.warn(warning),
+                    Diagnostic::Failure(error) => {
+                        lock(&self.rest).failures += 1;
+                        self.observer.failed(error);
+                    }
+                    Diagnostic::Warning(warning) => self.observer.warned(warning),
                 }
             }
         }
@@ -353,16 +358,15 @@ mod tests {
     fn a_failure_waits_for_the_operands_before_its_own() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = OrderedFailures::default();
-        failures.report(99, Diagnostic::Warning(error("last")), &report);
-        failures.report(1, Diagnostic::Failure(error("second")), &report);
+        report.warn(99, error("last"));
+        report.fail(1, error("second"));
         assert!(paths(&seen).is_empty());
-        failures.report(0, Diagnostic::Failure(error("first")), &report);
+        report.fail(0, error("first"));
         assert_eq!(paths(&seen), ["first"]);
-        failures.end_operand(0, &report);
+        report.finish_operand(0);
         assert_eq!(paths(&seen), ["first", "second"]);
         for operand in (1..99).rev() {
-            failures.end_operand(operand, &report);
+            report.finish_operand(operand);
         }
         assert_eq!(paths(&seen), ["first", "second", "last"]);
     }
@@ -370,11 +374,13 @@ mod tests {
     #[test]
     fn an_engine_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
-        let report = Report::new(&seen, &Setup::default());
-        let failures = OrderedFailures::default();
-        failures.report_rest(&report);
-        failures.report(2, Diagnostic::Failure(error("c")), &report);
-        failures.report(0, Diagnostic::Warning(error("a")), &report);
+        let setup = Setup {
+            assists: true,
+            ..Setup::default()
+        };
+        let report = Report::new(&seen, &setup);
+        report.fail(2, error("c"));
+        report.warn(0, error("a"));
         assert_eq!(paths(&seen), ["c", "a"]);
     }
 
@@ -382,11 +388,10 @@ mod tests {
     fn failures_that_still_wait_at_the_end_are_reported_in_order() {
         let seen = Seen::default();
         let report = Report::new(&seen, &Setup::default());
-        let failures = OrderedFailures::default();
         for (operand, path) in [(2, "c1"), (1, "b"), (2, "c2")] {
-            failures.report(operand, Diagnostic::Failure(error(path)), &report);
+            report.fail(operand, error(path));
         }
-        failures.report_rest(&report);
+        report.report_rest();
         assert_eq!(paths(&seen), ["b", "c1", "c2"]);
         assert_eq!(report.summary().failures, 3);
     }

@@ -26,7 +26,7 @@ use crate::hashing::{HashMap, HashSet};
 use crate::node::{Dir, Place, Side};
 use crate::observer::CopyMethod;
 use crate::paths;
-use crate::report::{Diagnostic, OrderedFailures, Report};
+use crate::report::Report;
 use crate::sys::{self, Fd, Storage};
 use crate::walk::Settings;
 
@@ -88,7 +88,6 @@ pub(super) struct Context<'a> {
     /// Several source directories may go to one dest, although no two names are taken for one.
     pub(super) merges_directories: bool,
     pub(super) report: Report<'a>,
-    pub(super) failures: OrderedFailures,
     pub(super) descriptors: Descriptors<CopyDir>,
     /// A complete dest without a name could not be given one, so the next ones are written under their names.
     pub(super) lacks_unnamed_files: AtomicBool,
@@ -292,19 +291,17 @@ impl Context<'_> {
 
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
-        let failure = Diagnostic::Failure(error);
-        self.failures.report(operand, failure, &self.report);
+        self.report.fail(operand, error);
     }
 
     /// Reports a warning about an operand.
     pub(super) fn warn(&self, operand: u32, warning: Error) {
-        let warning = Diagnostic::Warning(warning);
-        self.failures.report(operand, warning, &self.report);
+        self.report.warn(operand, warning);
     }
 
     /// Notes that nothing of an operand is left to do.
     #[inline]
     pub(super) fn finish_operand(&self, operand: u32) {
-        self.failures.end_operand(operand, &self.report);
+        self.report.finish_operand(operand);
     }
 }

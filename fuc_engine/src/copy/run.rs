@@ -46,7 +46,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Observer, Summary};
 use crate::paths;
-use crate::report::{OrderedFailures, Report};
+use crate::report::Report;
 use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Identity};
@@ -153,7 +153,6 @@ impl<'a> CopyRun<'a> {
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
-                failures: OrderedFailures::default(),
                 descriptors: Descriptors::new(op.thread_descriptors()),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
@@ -201,7 +200,7 @@ impl<'a> CopyRun<'a> {
         walk::run(self, operands.map(CopyTask::Operands));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::set_final_attributes(&self.ctx, made);
-        self.ctx.failures.report_rest(&self.ctx.report);
+        self.ctx.report.report_rest();
         durable::write_rest(self);
         let mut summary = self.ctx.report.summary();
         let deletions = &self.ctx.deletions;
@@ -270,7 +269,7 @@ impl<'a> CopyRun<'a> {
             Err(errno) => {
                 let warning = Error::failed(Operation::OpenLinkDest, path.into(), errno);
                 if !self.assists() {
-                    self.ctx.report.warn(warning.at_dest());
+                    self.ctx.report.warn(0, warning.at_dest());
                 }
                 Ok(None)
             }
@@ -280,7 +279,7 @@ impl<'a> CopyRun<'a> {
     /// Reports a failure to prepare. The leader meets the same one, so an engine that assists does not report it.
     fn report_unprepared(&self, error: Error) {
         if !self.assists() {
-            self.ctx.report.failed(error);
+            self.ctx.report.fail(0, error);
         }
     }
 

@@ -16,7 +16,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
-use crate::report::{Diagnostic, OrderedFailures, Report};
+use crate::report::Report;
 use crate::sys::{self, Fd, Identity, Inode, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
@@ -25,7 +25,6 @@ pub(super) struct RemoveContext<'a> {
     pub(super) base: BorrowedFd<'a>,
     pub(super) operands: Vec<Box<CStr>>,
     pub(super) report: Report<'a>,
-    pub(super) failures: OrderedFailures,
     pub(super) descriptors: Descriptors<RemoveDir>,
     /// The root directory, once it is known.
     pub(super) root: OnceLock<Identity>,
@@ -55,7 +54,7 @@ impl<'a> RemoveContext<'a> {
         for path in paths {
             match paths::to_c(&path) {
                 Ok(path) => operands.push(paths::with_one_slash(path)),
-                Err(errno) => report.failed(Error::failed(Operation::Remove, path, errno)),
+                Err(errno) => report.fail(0, Error::failed(Operation::Remove, path, errno)),
             }
         }
         let mounts = match options.one_file_system {
@@ -68,7 +67,6 @@ impl<'a> RemoveContext<'a> {
             base: options.setup.dir.as_fd(),
             operands,
             report,
-            failures: OrderedFailures::default(),
             descriptors: Descriptors::new(None),
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],
@@ -258,13 +256,12 @@ impl RemoveContext<'_> {
 
     /// Reports a failure about a name.
     pub(super) fn fail(&self, name: Name<'_>, error: Error) {
-        let failure = Diagnostic::Failure(error);
-        self.failures.report(name.operand, failure, &self.report);
+        self.report.fail(name.operand, error);
     }
 
     /// Notes that nothing of an operand is left to do.
     pub(super) fn finish_operand(&self, operand: u32) {
-        self.failures.end_operand(operand, &self.report);
+        self.report.finish_operand(operand);
     }
 
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.

@@ -123,7 +123,7 @@ impl<'a> Removal<'a> {
         let tasks = operands.map(RemoveTask::Operands);
         let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
         walk::run(&self, tasks);
-        self.context.failures.report_rest(&self.context.report);
+        self.context.report.report_rest();
         self.context.report
     }
 

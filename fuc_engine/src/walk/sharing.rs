@@ -51,9 +51,6 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The part of a visitor that only other engines need. Without them, nothing of it is called.
 pub(crate) trait Sharer<D: Dir> {
-    /// Prepares an engine that does not begin the operands itself.
-    fn assist(&self);
-
     /// Returns how many operands have entries that other engines may give.
     fn operands(&self) -> usize;
 
@@ -265,7 +262,6 @@ pub(super) fn join<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Opt
     if !shared.assists {
         return Some(Some(end));
     }
-    visitor.assist();
     worker.run_all();
     None
 }

@@ -69,7 +69,7 @@ pub(super) fn write_rest(run: &CopyRun<'_>) {
         false => for_each_parent(ctx, |dir| durability.directory_complete(dir)),
     };
     if let Err(errno) = synced.and_then(|()| durability.write_rest()) {
-        ctx.report.failed(failed(ctx, errno));
+        ctx.report.fail(0, failed(ctx, errno));
     }
 }
 

@@ -52,11 +52,6 @@ const GIVES_ACL: u8 = 4;
 const KEEPS_ENTRIES: u8 = 8;
 
 impl Sharer<CopyDir> for CopyRun<'_> {
-    /// An engine that assists does not know which operands are finished, so no failure waits for them.
-    fn assist(&self) {
-        self.ctx.failures.report_rest(&self.ctx.report);
-    }
-
     fn operands(&self) -> usize {
         self.ctx.operands.len()
     }

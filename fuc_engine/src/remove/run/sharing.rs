@@ -18,11 +18,6 @@ use crate::sys::Fd;
 use crate::walk::Sharer;
 
 impl Sharer<RemoveDir> for Removal<'_> {
-    /// An engine that assists does not know which operands are finished, so no failure waits for them.
-    fn assist(&self) {
-        self.context.failures.report_rest(&self.context.report);
-    }
-
     fn operands(&self) -> usize {
         self.context.operands.len()
     }
