@@ -110,28 +110,16 @@ pub enum Verdict {
     Prune,
 }
 
-/// Builds paths in the directory of an entry.
-pub(crate) trait Location {
-    /// Returns the path of the directory, or of `name` in it, if `operand` is the path of its operand.
-    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf;
-
-    /// Returns the number of directories between the operand and the entries of the directory.
-    fn depth(&self) -> usize;
-}
-
-/// The names above an entry. Builds a path only on request.
-#[derive(Clone, Copy)]
-pub(crate) struct Above<'a> {
-    pub(crate) operand: &'a Path,
-    pub(crate) directory: &'a dyn Location,
-}
+/// Returns the path of a directory, or of a name in it, if the path of its operand is the first argument.
+pub(crate) type PathBuilder<'a> = &'a dyn Fn(&Path, Option<&CStr>) -> PathBuf;
 
 /// An entry of a directory that a [`Filter`] decides about.
 pub struct Candidate<'a> {
     pub(crate) dir: BorrowedFd<'a>,
     pub(crate) name: &'a CStr,
     pub(crate) kind: FileType,
-    pub(crate) above: Above<'a>,
+    pub(crate) operand: &'a Path,
+    pub(crate) build_path: PathBuilder<'a>,
     /// Opens the entry to look at it.
     pub(crate) open: &'a dyn Fn() -> Result<Fd, Errno>,
 }
@@ -178,21 +166,19 @@ impl Candidate<'_> {
     /// Returns the number of components below the operand: 1 for an entry of the operand itself.
     #[must_use]
     pub fn depth(&self) -> usize {
-        1 + self.above.directory.depth()
+        self.path_below_operand().components().count()
     }
 
     /// Builds the path: that of the operand, and the names below it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.above
-            .directory
-            .path(self.above.operand, Some(self.name))
+        (self.build_path)(self.operand, Some(self.name))
     }
 
     /// Builds the path relative to the operand.
     #[must_use]
     pub fn path_below_operand(&self) -> PathBuf {
-        self.above.directory.path(Path::new(""), Some(self.name))
+        (self.build_path)(Path::new(""), Some(self.name))
     }
 }
 
@@ -209,7 +195,8 @@ impl fmt::Debug for Candidate<'_> {
 pub struct EnteredDirectory<'a> {
     /// Opens an entry. The directory itself is not lent, because its descriptor has the offset of the listing.
     pub(crate) open: &'a dyn Fn(&CStr) -> Result<Fd, Errno>,
-    pub(crate) above: Above<'a>,
+    pub(crate) operand: &'a Path,
+    pub(crate) build_path: PathBuilder<'a>,
 }
 
 impl EnteredDirectory<'_> {
@@ -228,13 +215,13 @@ impl EnteredDirectory<'_> {
     /// Builds the path: that of the operand, and the names below it.
     #[must_use]
     pub fn path(&self) -> PathBuf {
-        self.above.directory.path(self.above.operand, None)
+        (self.build_path)(self.operand, None)
     }
 
     /// Builds the path relative to the operand. It is empty for the operand itself.
     #[must_use]
     pub fn path_below_operand(&self) -> PathBuf {
-        self.above.directory.path(Path::new(""), None)
+        (self.build_path)(Path::new(""), None)
     }
 }
 

@@ -36,7 +36,7 @@ use super::facts::{CopyNode, FileId, Symlinks};
 use super::operand::ancestry;
 use super::options::{Deletion, LinkKind, Replace};
 use crate::error::{Cause, Error, Operation, Refusal};
-use crate::filter::{Above, Candidate, Location, Verdict};
+use crate::filter::{Candidate, Verdict};
 use crate::hashing::{HashMap, HashSet, Seeded};
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
@@ -330,11 +330,12 @@ impl Mirror<'_, '_> {
             let Some(filter) = &filter else {
                 return Verdict::Take;
             };
-            let above = Above {
+            let below = |name: Option<&CStr>| (entry.build_path)(entry.operand, name);
+            filter.verdict(&Candidate {
                 operand: &operand,
-                directory: &Joined(&directory, entry.above),
-            };
-            filter.verdict(&Candidate { above, ..*entry })
+                build_path: &|operand, name| operand.join(&directory).join(below(name)),
+                ..*entry
+            })
         };
         let removal = removal.in_dir(&self.dest).together_with(&options.setup);
         removal.filtered_by(verdict)
@@ -425,21 +426,6 @@ impl Mirror<'_, '_> {
         if !self.ctx.changes.are_visible() && !name.to_bytes().contains(&b'/') && is_in_source() {
             self.ctx.changes.note_gone(self.dest, name.into());
         }
-    }
-}
-
-/// A directory of a removal that begins in a directory of a copy.
-struct Joined<'f>(&'f Path, Above<'f>);
-
-impl Location for Joined<'_> {
-    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
-        let Self(directory, above) = self;
-        let below = above.directory.path(above.operand, name);
-        operand.join(directory).join(below)
-    }
-
-    fn depth(&self) -> usize {
-        self.0.components().count() + self.1.directory.depth()
     }
 }
 
@@ -676,10 +662,8 @@ impl Mirror<'_, '_> {
             dir: self.dest,
             name: dest.name,
             kind: dest.kind(),
-            above: Above {
-                operand: &self.ctx.operands.dest_path(self.node.place.operand),
-                directory: &self.node.place,
-            },
+            operand: &self.ctx.operands.dest_path(self.node.place.operand),
+            build_path: &|operand, name| self.node.place.path(operand, name),
             open: &|| self.ctx.descriptors.making_room(open),
         });
         verdict == Verdict::Take

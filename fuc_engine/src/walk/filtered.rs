@@ -7,16 +7,15 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Unvisited, Visit, Visitor, Walker, queue};
-use crate::filter::{Above, Candidate, EnteredDirectory, Filter, Location, Verdict};
+use crate::filter::{Candidate, EnteredDirectory, Filter, Verdict};
 use crate::hashing::HashMap;
-use crate::node::{Dir, Node, Place, Side};
+use crate::node::{Dir, Node, Side};
 use crate::sync::lock;
 use crate::sys::{self, At, Blocking, Listed, Listing, Symlinks};
 
@@ -59,29 +58,6 @@ impl Filters {
     }
 }
 
-impl<D: Dir> Location for Place<D> {
-    fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
-        // The method of `Place` itself, which is not that of the trait.
-        Self::path(self, operand, name)
-    }
-
-    fn depth(&self) -> usize {
-        let mut depth = 0;
-        let mut place = self;
-        while let Some(parent) = &place.parent {
-            (place, depth) = (&parent.place, depth + 1);
-        }
-        depth
-    }
-}
-
-fn above<'a, V: Visitor>(visitor: &'a V, node: &'a NodeOf<V>) -> Above<'a> {
-    Above {
-        operand: visitor.operand_path(node.place.operand),
-        directory: &node.place,
-    }
-}
-
 /// Finds the filter for the entries of `node`, which was just entered. If this fails, the directory must not be
 /// listed, because another filter would decide about its entries.
 #[inline]
@@ -115,7 +91,8 @@ pub(super) fn choose_filter_of_open<V: Visitor>(
     };
     let directory = EnteredDirectory {
         open: &open,
-        above: above(visitor, node),
+        operand: visitor.operand_path(node.place.operand),
+        build_path: &|operand, name| node.place.path(operand, name),
     };
     filters.choose(node, &directory);
 }
@@ -172,7 +149,8 @@ fn decide<'e, V: Visitor>(
         dir,
         name: entry.name,
         kind: entry.kind(),
-        above: above(visitor, node),
+        operand: visitor.operand_path(node.place.operand),
+        build_path: &|operand, name| node.place.path(operand, name),
         // A link may lead nowhere.
         open: &|| open(visitor.settings().symlinks).or_else(|_| open(Symlinks::NoFollow)),
     });
