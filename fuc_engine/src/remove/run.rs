@@ -28,8 +28,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Listed, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, Purpose, Reconsidered, Settings, Shared, Task, Tuning, Unvisited, Visit,
-    Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Unvisited, Visit, Visitor, Walker,
 };
 
 #[cfg(feature = "distribute")]
@@ -216,17 +215,16 @@ impl<'a> Removal<'a> {
 
     /// Removes an entry that is not listed as a directory.
     #[inline(always)]
-    fn remove_entry(
+    fn remove_file(
         &self,
         node: &RemoveNode,
-        dirs: &OpenDirs<'_>,
+        dir: BorrowedFd<'_>,
         name: &CStr,
-        kind: FileType,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        let context = &self.context;
-        let dir = dirs.source();
-        if context.looks_at_entries {
+        // With a constant kind, nothing about it is kept while a file is removed.
+        let kind = FileType::RegularFile;
+        if self.context.looks_at_entries {
             return self.look_and_remove(node, dir, Listed::new(name, kind), worker);
         }
         match sys::unlink(dir, name) {
@@ -333,7 +331,7 @@ impl<'a> Removal<'a> {
         name: &CStr,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        walk::reconsider(node, dir, name, FileType::Directory, worker).visit()
+        walk::reconsider(node, dir, name, FileType::Directory, worker).unwrap_or(Visit::Done)
     }
 
     /// Removes a name that was a directory until another process replaced it.
@@ -349,8 +347,8 @@ impl<'a> Removal<'a> {
                 Ok(walk::reconsider(parent, dir, name, kind, worker))
             });
             match reconsidered {
-                Ok(Reconsidered::Process) => {}
-                Ok(Reconsidered::Queued | Reconsidered::LeftAlone) => return Entered::Left,
+                Ok(None) => {}
+                Ok(Some(_)) => return Entered::Left,
                 Err(errno) => return directory::report_left(&self.context, name, errno),
             }
         }
@@ -359,19 +357,6 @@ impl<'a> Removal<'a> {
             return Entered::Left;
         }
         directory::remove(context, name, kind)
-    }
-
-    /// Removes an entry that is listed neither as a directory nor as a regular file.
-    #[cold]
-    fn remove_other(
-        &self,
-        node: &RemoveNode,
-        dirs: &OpenDirs<'_>,
-        name: &CStr,
-        kind: FileType,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> Visit {
-        self.remove_entry(node, dirs, name, kind, worker)
     }
 
     /// Counts a name that was removed.
@@ -460,12 +445,9 @@ impl Visitor for Removal<'_> {
         // file.
         let name = entry.name;
         match entry.kind() {
-            // With a constant kind, nothing about it is kept while a file is removed.
-            FileType::RegularFile => {
-                self.remove_entry(node, dirs, name, FileType::RegularFile, worker)
-            }
+            FileType::RegularFile => self.remove_file(node, dirs.source(), name, worker),
             FileType::Directory => walk::queue(node, entry, worker),
-            kind => self.remove_other(node, dirs, name, kind, worker),
+            kind => self.look_and_remove(node, dirs.source(), Listed::new(name, kind), worker),
         }
     }
 

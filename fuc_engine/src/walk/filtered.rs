@@ -164,30 +164,9 @@ fn decide<'e, V: Visitor>(
     }
 }
 
-/// The consequence for an entry that is not of the type that it was visited with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use]
-pub(crate) enum Reconsidered {
-    /// The entry is processed by its present type.
-    Process,
-    /// The entry is a directory, and a task for it was queued.
-    Queued,
-    /// The filter leaves the entry alone.
-    LeftAlone,
-}
-
-impl Reconsidered {
-    /// Returns the result of a visit that found an entry to be a directory.
-    pub(crate) fn visit(self) -> Visit {
-        match self {
-            Self::Queued => Visit::Queued,
-            Self::Process | Self::LeftAlone => Visit::Done,
-        }
-    }
-}
-
 /// Handles an entry of `node` that was not visited as a `kind`, but proves to be one: asks the filter again,
-/// because its verdict was about another type, and queues a directory.
+/// because its verdict was about another type, and queues a directory. Returns `None` if the entry must be processed by its
+/// present type.
 #[cold]
 pub(crate) fn reconsider<V: Visitor>(
     node: &NodeOf<V>,
@@ -195,19 +174,16 @@ pub(crate) fn reconsider<V: Visitor>(
     name: &CStr,
     kind: FileType,
     worker: &mut Walker<'_, '_, V>,
-) -> Reconsidered {
+) -> Option<Visit> {
     let entry = Listed::new(name, kind);
     let taken = match worker.job.settings().filter_of(node) {
         Some(filter) => decide(worker.job, &*filter, node, dir, entry),
         None => Some(entry),
     };
     match taken {
-        None => Reconsidered::LeftAlone,
-        Some(entry) if kind == FileType::Directory => {
-            let _queued = queue(node, entry, worker);
-            Reconsidered::Queued
-        }
-        Some(_) => Reconsidered::Process,
+        None => Some(Visit::Done),
+        Some(entry) if kind == FileType::Directory => Some(queue(node, entry, worker)),
+        Some(_) => None,
     }
 }
 

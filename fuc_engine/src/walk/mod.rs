@@ -47,7 +47,7 @@ use crate::sys::{self, Listed, Listing, Pinned, SecondWorker, SharedFd, Starter,
 use sharing::{Entrusted, Received, is_asked};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
-pub(crate) use filtered::{Reconsidered, kind_of, reconsider};
+pub(crate) use filtered::{kind_of, reconsider};
 pub(crate) use sharing::{Shared, Sharer};
 #[cfg(feature = "distribute")]
 pub(crate) use sharing::{entrust, levels};

@@ -42,7 +42,7 @@ use crate::observer::{BYTES_PER_WORK, Change, CopyMethod, Event, KeepReason, Mec
 use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat, Storage};
-use crate::walk::{self, Reconsidered, Task};
+use crate::walk::{self, Task, Visit};
 
 /// The file that was written to a dest, if further names of its source may link to it.
 type Written = Option<FileId>;
@@ -184,9 +184,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         }
         let (dir, name) = (entry.source_dir, entry.source_name);
         Ok(match walk::reconsider(node, dir, name, kind, self.worker) {
-            Reconsidered::Process => ControlFlow::Continue(source),
-            Reconsidered::Queued => ControlFlow::Break(Processed::Queued),
-            Reconsidered::LeftAlone => ControlFlow::Break(Processed::NotCopied),
+            None => ControlFlow::Continue(source),
+            Some(Visit::Done) => ControlFlow::Break(Processed::NotCopied),
+            Some(_) => ControlFlow::Break(Processed::Queued),
         })
     }
 

@@ -19,7 +19,7 @@ use crate::paths;
 use crate::sched::When;
 use crate::sync::lock;
 use crate::sys::{self, Stat};
-use crate::walk::{self, Purpose, Reconsidered, Task, Walker};
+use crate::walk::{self, Purpose, Task, Walker};
 
 /// Operands to begin, in order.
 pub(crate) struct OperandGroup {
@@ -208,7 +208,7 @@ pub(super) fn copy_of_other_type(
         } = *copy.entry;
         let reconsider = |node| walk::reconsider(node, dir, name, kind, copy.worker);
         match node.map(reconsider) {
-            Some(Reconsidered::Process) => copy.copy_listed(kind).map(drop),
+            Some(None) => copy.copy_listed(kind).map(drop),
             _ => Ok(()),
         }
     });
