@@ -164,29 +164,13 @@ fn fill<V: Visitor>(
     }
 }
 
-/// Returns `true` if the listing of `node`, which failed with `ENOENT`, is complete because the directory was removed. Looks
-/// for its name, unless the filesystem stores the count of links: some FUSE servers show none for any directory.
+/// Returns `true` if the directory of `node` is no longer at its place. A listing that fails with `ENOENT` is complete then.
+/// Some FUSE servers say so about a directory that is there.
 #[cold]
 fn was_removed<V: Visitor>(node: &NodeOf<V>, visitor: &V) -> bool {
-    let (descriptors, roots) = (visitor.descriptors(), visitor.roots());
-    let open = || match &node.place.parent {
-        None => roots.open_operand(node.place.operand, Side::Source),
-        Some(parent) => {
-            let dir = descriptors.pin(parent, Side::Source, roots)?;
-            roots.open_below(dir.as_fd(), &node.place.name, Side::Source)
-        }
-    };
-    let look = || {
-        let dir = descriptors.pin(node, Side::Source, roots)?;
-        if sys::keeps_identities(dir.as_fd()) {
-            return Ok(sys::stat_open(&dir)?.st_nlink == 0);
-        }
-        let found = descriptors.making_room(open)?;
-        let found = sys::stat_directory(found.as_fd())?.identity;
-        let known = node.dir.slot(Side::Source).identity();
-        Ok(known.is_some_and(|known| known.file() != found.file()))
-    };
-    look().unwrap_or_else(|errno: Errno| errno == Errno::NOENT)
+    let descriptors = visitor.descriptors();
+    let found = descriptors.reopen(node, Side::Source, visitor.roots());
+    matches!(found, Err(Errno::NOENT | Errno::STALE))
 }
 
 /// Pauses a listing in order. Reads the next buffer now, because there is usually no more, and then no descriptor need be
