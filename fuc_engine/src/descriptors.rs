@@ -19,9 +19,7 @@ use rustix::io::Errno;
 
 use crate::node::{Dir, Node, Side};
 use crate::sync::{Mutex, MutexGuard};
-use crate::sys::{
-    self, DirSlot, Fd, Pinned, PrivateTables, SharedFd, Starter, Symlinks, ThreadUse,
-};
+use crate::sys::{self, DirSlot, Fd, Pinned, SharedFd, Symlinks};
 
 /// The budget until the limit on open files is known. A run that opens no more
 /// directories than this saves the system calls that ask for the limit.
@@ -66,12 +64,10 @@ pub(crate) struct Descriptors<D: Dir> {
     /// Open directories that may be evicted, oldest first. The entry of a closed directory stays
     /// until it is swept.
     evictable: Mutex<VecDeque<(Arc<Node<D>>, Side)>>,
-    /// The permission to give each thread a table of its own.
-    private_tables: Option<PrivateTables>,
 }
 
 impl<D: Dir> Descriptors<D> {
-    pub(crate) fn new(private_tables: Option<PrivateTables>) -> Self {
+    pub(crate) fn new() -> Self {
         let resident = if are_few() { 0 } else { INITIAL_BUDGET };
         Self {
             open: AtomicUsize::new(0),
@@ -79,13 +75,7 @@ impl<D: Dir> Descriptors<D> {
             budget: AtomicUsize::new(INITIAL_BUDGET),
             lent: AtomicUsize::new(0),
             evictable: Mutex::new(VecDeque::new()),
-            private_tables,
         }
-    }
-
-    /// Begins a thread of the run. The descriptors of `kept` are those of its starter, too.
-    pub(crate) fn begin_thread(&self, starter: Starter, kept: &[BorrowedFd<'_>]) -> ThreadUse {
-        starter.begin(self.private_tables.filter(|_| !are_few()), kept)
     }
 
     /// Returns `true` if the number of open directories is so large that some may be evicted soon.
@@ -93,26 +83,25 @@ impl<D: Dir> Descriptors<D> {
         self.open.load(Relaxed) > self.resident.load(Relaxed)
     }
 
-    /// Returns `true` if a waiting task may keep `count` descriptors, until
-    /// [`take_back`](Self::take_back). They cannot be evicted, so only few are lent.
-    pub(crate) fn lend(&self, count: usize) -> bool {
+    /// Returns `true` if a waiting task may keep a descriptor, until [`take_back`](Self::take_back). It cannot be evicted, so
+    /// only few are lent.
+    pub(crate) fn lend(&self) -> bool {
         if self.budget.load(Relaxed) == INITIAL_BUDGET {
             self.set_budget(self.open.load(Relaxed));
         }
         let most = (self.budget.load(Relaxed) / 4).min(MAX_LENT);
-        let lent = self.lent.fetch_add(count, Relaxed);
-        if lent + count > most {
-            self.lent.fetch_sub(count, Relaxed);
+        if self.lent.fetch_add(1, Relaxed) >= most {
+            self.lent.fetch_sub(1, Relaxed);
             return false;
         }
-        self.open.fetch_add(count, Relaxed);
+        self.open.fetch_add(1, Relaxed);
         true
     }
 
-    /// Counts `count` lent descriptors as closed.
-    pub(crate) fn take_back(&self, count: usize) {
-        self.lent.fetch_sub(count, Relaxed);
-        self.open.fetch_sub(count, Relaxed);
+    /// Counts a lent descriptor as closed.
+    pub(crate) fn take_back(&self) {
+        self.lent.fetch_sub(1, Relaxed);
+        self.open.fetch_sub(1, Relaxed);
     }
 
     /// Runs `open`. If the process is out of descriptors, evicts a directory and tries again.
@@ -132,14 +121,8 @@ impl<D: Dir> Descriptors<D> {
 
     /// Returns a descriptor that another worker may have opened.
     pub(crate) fn take_over(&self, fd: SharedFd) -> Result<Fd, Errno> {
-        let mut left = Some(fd);
-        self.making_room(|| {
-            let fd = left.take().ok_or(Errno::BADF)?;
-            fd.take_over().map_err(|(errno, fd)| {
-                left = Some(fd);
-                errno
-            })
-        })
+        let taken = fd.take_over();
+        taken.or_else(|fd| self.making_room(|| fd.duplicate()))
     }
 
     /// Stores and pins a new descriptor of `node`'s directory, and makes room for it. Returns
@@ -356,7 +339,7 @@ fn open_as(side: Side, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
 }
 
 /// Returns `true` if the limit on open files is so low that every descriptor counts.
-fn are_few() -> bool {
+pub(crate) fn are_few() -> bool {
     sys::descriptor_limit() < FEW_DESCRIPTORS
 }
 

@@ -333,7 +333,7 @@ impl Plan {
 
     /// Returns a descriptor that stands for a file or directory that would be open.
     fn stand_in(&self) -> Result<Fd, Errno> {
-        sys::duplicate(self.stand_in.borrow()?.as_fd())
+        self.stand_in.duplicate()
     }
 
     /// Returns `true` if `dir` stands for a new directory.

@@ -119,7 +119,7 @@ impl Durability {
     pub(super) fn write_rest(&self) -> Result<(), Errno> {
         for filesystem in &*lock(&self.filesystems) {
             if filesystem.is_pending {
-                sys::sync_filesystem(filesystem.file.borrow()?.as_fd())?;
+                sys::sync_filesystem(filesystem.file.duplicate()?.as_fd())?;
             }
         }
         Ok(())

@@ -153,7 +153,7 @@ impl<'a> CopyRun<'a> {
                 operands: Operands::new(dest),
                 merges_directories: false,
                 report: Report::new(observer, &op.setup),
-                descriptors: Descriptors::new(op.thread_descriptors()),
+                descriptors: Descriptors::new(),
                 lacks_unnamed_files: AtomicBool::new(false),
                 writers: Writers::default(),
                 native: AtomicU64::new(0),

@@ -42,7 +42,6 @@ fn open() -> Fd {
 /// opening the former evicts the latter unless that is in use.
 fn three_workers_with_a_budget_of_one() {
     let descriptors = Arc::new(Descriptors::<Single> {
-        private_tables: None,
         open: AtomicUsize::new(0),
         resident: AtomicUsize::new(0),
         budget: AtomicUsize::new(1),

@@ -67,7 +67,7 @@ impl<'a> RemoveContext<'a> {
             base: options.setup.dir.as_fd(),
             operands,
             report,
-            descriptors: Descriptors::new(None),
+            descriptors: Descriptors::new(),
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],
             asks,

@@ -81,7 +81,7 @@ pub(crate) trait Job: Sync {
 
     /// Called on a started thread before its first task. The result is dropped when the thread ends.
     fn begin_thread(&self, starter: Starter) -> ThreadUse {
-        starter.begin(None, &[])
+        starter.begin(None)
     }
 
     /// Called after a task in which the units of work were slow on average.

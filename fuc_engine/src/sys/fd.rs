@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   Fd         only the thread that has opened it uses it     neither `Send` nor `Sync`
-//!   SharedFd   any thread borrows it, or takes it over        `Send` and `Sync`
+//!   SharedFd   any thread duplicates it, or takes it over     `Send` and `Sync`
 //!   DirSlot    any thread pins it                             `Send` and `Sync`
 //! ```
 //!
@@ -32,7 +32,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{FileType, fstat};
-use rustix::io::Errno;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use rustix::thread::gettid;
 
@@ -90,24 +90,6 @@ impl IntoRawFd for Fd {
     }
 }
 
-/// A descriptor that this thread can use.
-#[derive(Debug)]
-pub(crate) enum Borrowed<'a> {
-    /// It is in the table of this thread.
-    Original(BorrowedFd<'a>),
-    /// A copy of one that is in another table.
-    Copy(Fd),
-}
-
-impl AsFd for Borrowed<'_> {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Original(fd) => *fd,
-            Self::Copy(fd) => fd.as_fd(),
-        }
-    }
-}
-
 /// An open file that other threads may use or take over.
 #[derive(Debug)]
 pub(crate) struct SharedFd {
@@ -117,31 +99,26 @@ pub(crate) struct SharedFd {
 }
 
 impl SharedFd {
-    /// Returns a descriptor of the file that this thread can use.
+    /// Returns a second descriptor of the file, for this thread.
     ///
     /// # Errors
     /// As [`TableId::import`].
-    pub(crate) fn borrow(&self) -> Result<Borrowed<'_>, Errno> {
+    pub(crate) fn duplicate(&self) -> Result<Fd, Errno> {
         if !self.table.is_current() {
-            return self
-                .table
-                .import(self.fd)
-                .map(|fd| Borrowed::Copy(fd.into()));
+            return self.table.import(self.fd).map(Fd::from);
         }
         // SAFETY: the descriptor is in the table of this thread, and is not closed while `self` lives.
-        Ok(Borrowed::Original(unsafe {
-            BorrowedFd::borrow_raw(self.fd)
-        }))
+        let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
+        fcntl_dupfd_cloexec(fd, FIRST).map(Fd::from)
     }
 
-    /// Returns the descriptor for this thread.
+    /// Returns the descriptor if it is in the table of this thread.
     ///
     /// # Errors
-    /// As [`TableId::import`], and the descriptor as it was.
-    pub(crate) fn take_over(self) -> Result<Fd, (Errno, Self)> {
+    /// The descriptor as it was, if it is in another table.
+    pub(crate) fn take_over(self) -> Result<Fd, Self> {
         if !self.table.is_current() {
-            let copied = self.table.import(self.fd);
-            return copied.map(Fd::from).map_err(|errno| (errno, self));
+            return Err(self);
         }
         let taken = ManuallyDrop::new(self);
         taken.table.release();

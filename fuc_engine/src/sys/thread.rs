@@ -36,13 +36,13 @@ impl Starter {
     }
 
     /// Begins the calling thread, which this one has started. With a permission, it gets a private table with the
-    /// descriptors of `kept`, if that is possible. It must end after the result is dropped.
-    pub(crate) fn begin(self, permit: Option<PrivateTables>, kept: &[BorrowedFd<'_>]) -> ThreadUse {
+    /// descriptors beside it, if that is possible. It must end after the result is dropped.
+    pub(crate) fn begin(self, tables: Option<(PrivateTables, Vec<BorrowedFd<'_>>)>) -> ThreadUse {
         if let Some(processor) = self.processor {
             processor.leave();
         }
-        match permit {
-            Some(permit) => self.table.replace(permit, kept),
+        match tables {
+            Some((permit, kept)) => self.table.replace(permit, &kept),
             None => self.table.keep(),
         }
     }

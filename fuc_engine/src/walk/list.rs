@@ -202,11 +202,11 @@ fn queue_listing<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> bool {
     let descriptors = worker.job.descriptors();
-    if !descriptors.lend(1) {
+    if !descriptors.lend() {
         return false;
     }
     let Ok(position) = sys::duplicate(dir) else {
-        descriptors.take_back(1);
+        descriptors.take_back();
         return false;
     };
     if when == When::Last {

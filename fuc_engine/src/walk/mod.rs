@@ -38,11 +38,13 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use crate::descriptors::{Descriptors, Roots};
+use crate::descriptors::{self, Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
 use crate::sched::{self, Job, Limits, Thief, When, Worker};
-use crate::sys::{self, Listed, Listing, Pinned, SecondWorker, SharedFd, Starter, ThreadUse};
+use crate::sys::{
+    self, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd, Starter, ThreadUse,
+};
 
 use sharing::{Entrusted, Received, is_asked};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
@@ -174,9 +176,9 @@ pub(crate) trait Visitor: Sync + Sized + Sharer<<Self as Visitor>::Dir> {
     /// Runs one of the visitor's own tasks.
     fn run_own(&self, task: Self::Task, worker: &mut Walker<'_, '_, Self>);
 
-    /// Returns the descriptors that are open for the whole run.
-    fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        Vec::new()
+    /// Returns the permission to give threads private descriptor tables, and the descriptors that all of them need.
+    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
+        None
     }
 
     /// Returns the means to reopen an evicted directory.
@@ -467,7 +469,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         Task::Enter { place, .. } => place.parent,
         Task::Resume { node, position } => {
             drop(position);
-            visitor.descriptors().take_back(1);
+            visitor.descriptors().take_back();
             Some(node)
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
@@ -513,7 +515,7 @@ impl<V: Visitor> Job for V {
             Task::List { node } => list::list_or_put_off(node, worker),
             Task::Resume { node, position } => {
                 list::resume(node, position, worker);
-                self.descriptors().take_back(1);
+                self.descriptors().take_back();
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
             Task::Received(received) => sharing::process(received, worker),
@@ -525,8 +527,7 @@ impl<V: Visitor> Job for V {
     }
 
     fn begin_thread(&self, starter: Starter) -> ThreadUse {
-        let kept = self.kept_descriptors();
-        self.descriptors().begin_thread(starter, &kept)
+        starter.begin(self.private_tables().filter(|_| !descriptors::are_few()))
     }
 
     fn note_slow_task(&self, scratch: &mut Scratch<V>) {

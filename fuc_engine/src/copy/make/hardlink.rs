@@ -391,7 +391,7 @@ fn at_first(
     let done = call(dir.as_fd());
     // Keep it open for the next link, in place of the last one, if a descriptor can be lent for it.
     let last = &mut scratch.linked_to;
-    if last.is_some() || ctx.descriptors.lend(1) {
+    if last.is_some() || ctx.descriptors.lend() {
         let node = Arc::clone(node);
         *last = Some(LinkedTo { node, dir });
     }

@@ -77,7 +77,7 @@ pub(in crate::copy) fn link(
         .as_ref()
         .is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
     // Keep it open for the next file, in place of the last one, if a descriptor can be lent for it.
-    if scratch.older.is_some() || entry.ctx.descriptors.lend(1) {
+    if scratch.older.is_some() || entry.ctx.descriptors.lend() {
         let node = Arc::clone(node);
         scratch.older = Some(OlderDir { node, dir });
     }

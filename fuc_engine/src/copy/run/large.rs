@@ -115,11 +115,6 @@ pub(crate) struct LargeFile {
     pub(super) needs: Needs,
 }
 
-impl LargeFile {
-    /// Descriptors that are open while it is queued.
-    pub(super) const DESCRIPTORS: usize = 1;
-}
-
 /// The room and the turn that a file needs before it is written.
 #[derive(Clone, Copy)]
 pub(super) struct Needs {
@@ -289,9 +284,7 @@ fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
 #[cold]
 pub(super) fn try_lend(copy: &EntryCopy<'_, '_, '_, '_>, stat: &Stat) -> bool {
     let EntryCopy { run, entry, .. } = *copy;
-    !entry.is_operand()
-        && may_come_later(entry, stat)
-        && run.ctx.descriptors.lend(LargeFile::DESCRIPTORS)
+    !entry.is_operand() && may_come_later(entry, stat) && run.ctx.descriptors.lend()
 }
 
 /// Queues a large file as a task of its own, so that several workers can share a directory of large files.
@@ -342,7 +335,7 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
             ControlFlow::Break(_) => Ok(()),
         },
     });
-    ctx.descriptors.take_back(LargeFile::DESCRIPTORS);
+    ctx.descriptors.take_back();
     push(run.room.end(needs), worker);
 }
 

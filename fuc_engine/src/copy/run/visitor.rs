@@ -21,7 +21,7 @@ use crate::node::{Dir, Place, Side};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Fd, Identity};
+use crate::sys::{self, Fd, Identity, PrivateTables};
 use crate::walk::{
     self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Visit, Visitor, Walker,
 };
@@ -212,8 +212,9 @@ impl Visitor for CopyRun<'_> {
         }
     }
 
-    fn kept_descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        self.ctx.kept_descriptors()
+    fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
+        let permit = self.ctx.policy.options.thread_descriptors()?;
+        Some((permit, self.ctx.kept_descriptors()))
     }
 
     fn roots(&self) -> &dyn Roots {

@@ -83,24 +83,25 @@ fn a_private_table_has_the_streams_and_what_is_kept() {
     });
 }
 
+fn taken(shared: SharedFd) -> Result<Fd, Errno> {
+    shared.take_over().or_else(|shared| shared.duplicate())
+}
+
 #[test]
 fn a_thread_reads_what_another_has_opened() {
     let (sender, receiver) = mpsc::channel();
     let of_process = SharedFd::from(file_of("of the process"));
     let received = with_private_table(&[], move || {
         sender.send(SharedFd::from(file_of("private"))).unwrap();
-        let borrowed = of_process.borrow().unwrap();
-        assert!(matches!(borrowed, super::Borrowed::Copy(_)));
-        drop(borrowed);
-        let taken = of_process.take_over().map_err(|(errno, _)| errno).unwrap();
-        read(taken)
+        drop(of_process.duplicate().unwrap());
+        read(taken(of_process).unwrap())
     });
     let Some(received) = received else {
         return;
     };
     assert_eq!(received, "of the process");
     // The thread has ended, and its descriptors with it.
-    let (errno, _) = receiver.recv().unwrap().take_over().unwrap_err();
+    let errno = taken(receiver.recv().unwrap()).unwrap_err();
     // The second one while the kernel is still at the end of the thread.
     assert!(matches!(errno, Errno::SRCH | Errno::BADF), "{errno}");
 }
@@ -124,8 +125,7 @@ fn two_private_tables_exchange_descriptors() {
         scope.spawn(move || {
             with_private_table(&[], move || {
                 if let Ok(shared) = receiver.recv() {
-                    let taken = shared.take_over().map_err(|(errno, _)| errno).unwrap();
-                    assert_eq!(read(taken), "content");
+                    assert_eq!(read(taken(shared).unwrap()), "content");
                     done.send(()).unwrap();
                 }
             })
