@@ -147,7 +147,7 @@ pub(super) fn let_owner_fill(dir: BorrowedFd<'_>, granted: u32) -> Result<Option
     let Some(filling) = mode::while_filled(granted) else {
         return Ok(None);
     };
-    match Inode::directory(dir).set_mode(filling) {
+    match Inode::PathOnly(dir).set_mode(filling) {
         Ok(()) => Ok(Some(granted)),
         // Root may do it without the mode.
         Err(_) if sys::check_adding(dir, c".").is_ok() => Ok(None),

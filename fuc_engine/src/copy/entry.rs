@@ -311,7 +311,7 @@ impl Entry<'_> {
         let look = || -> Result<DestAcl, Errno> {
             let dir = paths::open_directory_of(self.dest_dir, self.dest_name)?;
             let owner = sys::stat_directory(dir.as_fd())?.owner;
-            let dir = Inode::directory(dir.as_fd());
+            let dir = Inode::PathOnly(dir.as_fd());
             Ok(attributes::inherited_in(&ctx.policy, &dir, owner))
         };
         match self.node {

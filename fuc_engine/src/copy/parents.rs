@@ -262,7 +262,7 @@ fn set_final_attributes_of(ctx: &Context<'_>, parent: &Parent) -> Result<(), Err
     }
     let dir = reopen(ctx, parent).map_err(failed(Operation::Stat))?;
     if let Some(mode) = parent.mode_pending {
-        let set = Inode::directory(dir.as_fd()).set_mode(mode);
+        let set = Inode::PathOnly(dir.as_fd()).set_mode(mode);
         set.map_err(failed(Operation::SetMode))?;
     }
     if !sets_attributes {

@@ -189,7 +189,7 @@ fn unlock(dir: BorrowedFd<'_>) -> Result<(), Errno> {
         // Another worker may have unlocked it.
         true => Ok(()),
         false if stat.st_uid != sys::effective_user() => Err(Errno::ACCESS),
-        false => Inode::directory(dir).set_mode(stat.st_mode | ALL),
+        false => Inode::PathOnly(dir).set_mode(stat.st_mode | ALL),
     }
 }
 

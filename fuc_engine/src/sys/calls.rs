@@ -81,20 +81,6 @@ pub(super) fn path_of_open(file: BorrowedFd<'_>) -> Result<CString, Errno> {
     Ok(path.expect("BUG: a NUL in a number"))
 }
 
-/// Returns `true` if the kernel has the call [`fchmodat2`], which is new in Linux 6.6, and no sandbox refuses it.
-pub(super) fn has_fchmodat2() -> bool {
-    has_call(__NR_fchmodat2 as c_long)
-}
-
-/// Returns `true` if the kernel has a call whose first arguments are a directory and a path, and no sandbox refuses it.
-pub(super) fn has_call(number: c_long) -> bool {
-    // Every argument has the width of a register, so that all bits are defined.
-    let (no_dir, zero): (c_long, c_long) = (-1, 0);
-    // SAFETY: without a directory and a path, the call fails before it does anything.
-    let returned = unsafe { syscall(number, no_dir, zero, zero, zero, zero, zero) };
-    !matches!(result(returned), Err(Errno::NOSYS | Errno::PERM))
-}
-
 fn result(returned: c_long) -> Result<usize, Errno> {
     usize::try_from(returned).map_err(|_| {
         let error = std::io::Error::last_os_error();
@@ -110,7 +96,7 @@ pub(super) fn processor() -> Option<usize> {
     usize::try_from(unsafe { libc::sched_getcpu() }).ok()
 }
 
-/// Sets the mode of the inode that a path descriptor names.
+/// Sets the mode of the inode that a path descriptor names. The call is new in Linux 6.6.
 pub(super) fn fchmodat2(fd: BorrowedFd<'_>, mode: u32) -> Result<(), Errno> {
     let flags = AtFlags::EMPTY_PATH.bits() as c_uint;
     let mode = (mode & 0o7777) as c_uint;

@@ -35,16 +35,11 @@ use super::stat::{FileTime, file_type, is_directory, read_link, stat_open, times
 #[derive(Clone, Copy)]
 pub(crate) enum Inode<'a> {
     Opened(BorrowedFd<'a>),
-    /// A descriptor that only names the inode.
+    /// A descriptor that may only name the inode.
     PathOnly(BorrowedFd<'a>),
 }
 
-impl<'a> Inode<'a> {
-    /// Returns the inode of a directory; `fd` may be a path descriptor.
-    pub(crate) fn directory(fd: BorrowedFd<'a>) -> Self {
-        Self::PathOnly(fd)
-    }
-
+impl Inode<'_> {
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
         let (Self::Opened(fd) | Self::PathOnly(fd)) = self;
         stat_open(fd)
@@ -112,32 +107,55 @@ impl<'a> Inode<'a> {
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), Errno> {
         // It publishes only itself, so Relaxed: a thread that misses it makes one more call that fails.
         static LACKS_FCHMODAT2: AtomicBool = AtomicBool::new(false);
-        if let Self::PathOnly(fd) = self {
-            let call = || calls::fchmodat2(*fd, mode);
-            match unless_missing(&LACKS_FCHMODAT2, calls::has_fchmodat2, call) {
-                Err(Errno::NOSYS) => {}
+        if let Self::PathOnly(fd) = self
+            && !LACKS_FCHMODAT2.load(Relaxed)
+        {
+            match retry_on_intr(|| calls::fchmodat2(*fd, mode)) {
+                Err(Errno::NOSYS) => LACKS_FCHMODAT2.store(true, Relaxed),
+                // A sandbox that does not know the call may return this. If it is about the inode, the next way fails, too.
+                Err(Errno::PERM) => {}
                 set => return set,
             }
         }
-        self.call(|inode| change_mode(inode, mode))
+        let bits = Mode::from_raw_mode(mode & 0o7777);
+        self.call(|inode| match inode {
+            Reached::Opened(fd) => fs::fchmod(fd, bits),
+            Reached::By(path) => fs::chmodat(CWD, path, bits, AtFlags::empty()),
+        })
     }
 
     /// Returns the names of all extended attributes that may be listed, each followed by a NUL.
     pub(crate) fn xattr_names(&self) -> Result<Vec<u8>, Errno> {
-        read_into_buffer(|buffer| self.call(|inode| list_xattrs(inode, buffer)))
+        read_into_buffer(|buffer| {
+            self.call(|inode| match inode {
+                Reached::Opened(fd) => fs::flistxattr(fd, &mut *buffer),
+                Reached::By(path) => fs::listxattr(path, &mut *buffer),
+            })
+        })
     }
 
     /// Returns the value of an extended attribute.
     pub(crate) fn xattr(&self, name: &CStr) -> Result<Vec<u8>, Errno> {
-        read_into_buffer(|buffer| self.call(|inode| get_xattr(inode, name, buffer)))
+        read_into_buffer(|buffer| {
+            self.call(|inode| match inode {
+                Reached::Opened(fd) => fs::fgetxattr(fd, name, &mut *buffer),
+                Reached::By(path) => fs::getxattr(path, name, &mut *buffer),
+            })
+        })
     }
 
     pub(crate) fn set_xattr(&self, name: &CStr, value: &[u8]) -> Result<(), Errno> {
-        self.call(|inode| set_xattr(inode, name, value))
+        self.call(|inode| match inode {
+            Reached::Opened(fd) => fs::fsetxattr(fd, name, value, XattrFlags::empty()),
+            Reached::By(path) => fs::setxattr(path, name, value, XattrFlags::empty()),
+        })
     }
 
     pub(crate) fn remove_xattr(&self, name: &CStr) -> Result<(), Errno> {
-        self.call(|inode| remove_xattr(inode, name))
+        self.call(|inode| match inode {
+            Reached::Opened(fd) => fs::fremovexattr(fd, name),
+            Reached::By(path) => fs::removexattr(path, name),
+        })
     }
 
     /// Makes a call that takes an open file or a path.
@@ -175,61 +193,6 @@ fn reach<T>(
     }
     let opened = open_directory(fd, c".", Symlinks::NoFollow)?;
     retry_on_intr(|| call(Reached::Opened(opened.as_fd())))
-}
-
-/// Makes a call by `attempt`, or returns `ENOSYS` if this machine lacks it.
-fn unless_missing<T>(
-    is_missing: &AtomicBool,
-    is_available: impl FnOnce() -> bool,
-    attempt: impl FnMut() -> Result<T, Errno>,
-) -> Result<T, Errno> {
-    if is_missing.load(Relaxed) {
-        return Err(Errno::NOSYS);
-    }
-    match retry_on_intr(attempt) {
-        Err(Errno::NOSYS) => {}
-        // A sandbox that does not know the call may return this; otherwise it is about the inode.
-        Err(Errno::PERM) if !is_available() => {}
-        done => return done,
-    }
-    is_missing.store(true, Relaxed);
-    Err(Errno::NOSYS)
-}
-
-fn change_mode(inode: Reached<'_>, mode: u32) -> Result<(), Errno> {
-    let bits = Mode::from_raw_mode(mode & 0o7777);
-    match inode {
-        Reached::Opened(fd) => fs::fchmod(fd, bits),
-        Reached::By(path) => fs::chmodat(CWD, path, bits, AtFlags::empty()),
-    }
-}
-
-fn list_xattrs(inode: Reached<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
-    match inode {
-        Reached::Opened(fd) => fs::flistxattr(fd, buffer),
-        Reached::By(path) => fs::listxattr(path, buffer),
-    }
-}
-
-fn get_xattr(inode: Reached<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
-    match inode {
-        Reached::Opened(fd) => fs::fgetxattr(fd, name, buffer),
-        Reached::By(path) => fs::getxattr(path, name, buffer),
-    }
-}
-
-fn set_xattr(inode: Reached<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
-    match inode {
-        Reached::Opened(fd) => fs::fsetxattr(fd, name, value, XattrFlags::empty()),
-        Reached::By(path) => fs::setxattr(path, name, value, XattrFlags::empty()),
-    }
-}
-
-fn remove_xattr(inode: Reached<'_>, name: &CStr) -> Result<(), Errno> {
-    match inode {
-        Reached::Opened(fd) => fs::fremovexattr(fd, name),
-        Reached::By(path) => fs::removexattr(path, name),
-    }
 }
 
 fn timespec(time: FileTime) -> Timespec {

@@ -378,7 +378,7 @@ impl Entering<'_> {
             let last = policy.last_directory_mode(source.stat.mode, seen.mode, origin);
             mode_pending = last.or(mode_pending);
         }
-        let inode = Inode::directory(dest);
+        let inode = Inode::PathOnly(dest);
         Ok(DirFacts {
             gets_attributes,
             is_behind_link: source.symlinks == Symlinks::Follow,
@@ -428,7 +428,7 @@ impl Entering<'_> {
         }
         let mut mark = Mark::new(entry.node, &facts);
         if facts.gets_attributes {
-            let source = Inode::directory(source);
+            let source = Inode::PathOnly(source);
             let set = transfer(entry.ctx, &mark, source, &unlisted.seen, dest);
             if let Err(error) = entry.report_attributes(set) {
                 entry.fail(error);
@@ -486,7 +486,7 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
             ctx.place_path(&node.place, Side::Dest)
         })
     } else if let Some(mode) = mark.mode() {
-        let set = pin(Side::Dest).and_then(|dest| Inode::directory(dest.as_fd()).set_mode(mode));
+        let set = pin(Side::Dest).and_then(|dest| Inode::PathOnly(dest.as_fd()).set_mode(mode));
         set.map_err(failed(Side::Dest, Operation::SetMode))
     } else {
         Ok(())
@@ -506,7 +506,7 @@ fn transfer(
         policy: &ctx.policy,
         source,
         stat,
-        dest: Inode::directory(dest),
+        dest: Inode::PathOnly(dest),
         dest_acl: match mark.origin() {
             Origin::Created => mark.inherited_acl(),
             Origin::Existing => DestAcl::Possible,

@@ -3,7 +3,6 @@ use crate::sys::{ACCESS_ACL, plain_acl};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use testkit::{
-    probe::has_calls_of,
     skip,
     tree::{Scratch, Tree},
 };
@@ -32,6 +31,42 @@ fn with_fifo(test: impl FnOnce(BorrowedFd<'_>)) {
     let scratch = Scratch::new();
     Tree::at(scratch.path()).fifo("f");
     with_path_fd(&scratch.path().join("f"), test);
+}
+
+fn change_mode(inode: Reached<'_>, mode: u32) -> Result<(), Errno> {
+    let bits = Mode::from_raw_mode(mode & 0o7777);
+    match inode {
+        Reached::Opened(fd) => fs::fchmod(fd, bits),
+        Reached::By(path) => fs::chmodat(CWD, path, bits, AtFlags::empty()),
+    }
+}
+
+fn list_xattrs(inode: Reached<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::flistxattr(fd, buffer),
+        Reached::By(path) => fs::listxattr(path, buffer),
+    }
+}
+
+fn get_xattr(inode: Reached<'_>, name: &CStr, buffer: &mut [u8]) -> Result<usize, Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fgetxattr(fd, name, buffer),
+        Reached::By(path) => fs::getxattr(path, name, buffer),
+    }
+}
+
+fn set_xattr(inode: Reached<'_>, name: &CStr, value: &[u8]) -> Result<(), Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fsetxattr(fd, name, value, XattrFlags::empty()),
+        Reached::By(path) => fs::setxattr(path, name, value, XattrFlags::empty()),
+    }
+}
+
+fn remove_xattr(inode: Reached<'_>, name: &CStr) -> Result<(), Errno> {
+    match inode {
+        Reached::Opened(fd) => fs::fremovexattr(fd, name),
+        Reached::By(path) => fs::removexattr(path, name),
+    }
 }
 
 fn no_proc() -> Result<CString, Errno> {
@@ -110,31 +145,6 @@ fn an_error_through_proc_is_about_the_inode_unless_a_sandbox_may_refuse_the_path
         assert_eq!(refused_through_proc(fd, Errno::NOENT), Err(Errno::NOENT));
         assert_eq!(refused_through_proc(fd, Errno::ACCESS), Ok(()));
     });
-}
-
-fn denied() -> Result<(), Errno> {
-    Err(Errno::PERM)
-}
-
-#[test]
-fn a_call_that_a_sandbox_refuses_is_missing() {
-    /// A number that no kernel has given to a call.
-    const UNKNOWN: i32 = 100_000;
-    let missing = AtomicBool::new(false);
-    let refused = unless_missing(&missing, || calls::has_call(UNKNOWN.into()), denied);
-    assert_eq!(refused, Err(Errno::NOSYS));
-    assert!(missing.into_inner());
-}
-
-#[test]
-fn a_call_that_is_refused_for_this_inode_is_not_missing() {
-    if !has_calls_of(6, 6) {
-        skip!("fchmodat2 may be missing");
-    }
-    let missing = AtomicBool::new(false);
-    let refused = unless_missing(&missing, calls::has_fchmodat2, denied);
-    assert_eq!(refused, Err(Errno::PERM));
-    assert!(!missing.into_inner());
 }
 
 #[test]
