@@ -12,8 +12,8 @@ use std::ffi::{CStr, CString};
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{
-    self, Access, AtFlags, Dev, FileType, Stat, Statx, StatxAttributes, StatxFlags, StatxTimestamp,
-    accessat, major, minor,
+    self, Access, AtFlags, Dev, FileType, Stat, Statx, StatxAttributes, StatxFlags, accessat,
+    major, minor,
 };
 use rustix::io::Errno;
 
@@ -27,10 +27,33 @@ pub(crate) struct DirStat {
     /// The `st_mode`, including the type.
     pub(crate) mode: u32,
     pub(crate) owner: u32,
+    pub(crate) accessed: FileTime,
 }
 
 pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
-    stat_directory_with(dir, StatxFlags::empty()).map(|(stat, _)| stat)
+    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID | StatxFlags::INO;
+    let wanted = wanted | StatxFlags::BTIME | StatxFlags::ATIME;
+    Ok(match statx(dir, c"", AtFlags::EMPTY_PATH, wanted)? {
+        Ok(stat) => {
+            let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+                .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+            DirStat {
+                identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
+                mode: u32::from(stat.stx_mode),
+                owner: stat.stx_uid,
+                accessed: FileTime {
+                    seconds: stat.stx_atime.tv_sec,
+                    nanoseconds: stat.stx_atime.tv_nsec,
+                },
+            }
+        }
+        Err(stat) => DirStat {
+            identity: Identity::new(FileId::of(&stat), None),
+            mode: stat.st_mode,
+            owner: stat.st_uid,
+            accessed: times(&stat)[0],
+        },
+    })
 }
 
 /// Returns `true` if `dir` is the directory that `known` was read from.
@@ -43,40 +66,6 @@ pub(crate) fn is_same_directory(dir: BorrowedFd<'_>, known: Identity) -> Result<
         return Ok(found == known);
     }
     Ok(found.file() == known.file() || stat_directory(dir)?.identity.file() != found.file())
-}
-
-/// Returns the same as [`stat_directory`], and the directory's time of access.
-pub(crate) fn stat_directory_and_access(dir: BorrowedFd<'_>) -> Result<(DirStat, FileTime), Errno> {
-    stat_directory_with(dir, StatxFlags::ATIME)
-}
-
-/// Stats a directory. The time of access is valid only if `more` asks for it.
-fn stat_directory_with(
-    dir: BorrowedFd<'_>,
-    more: StatxFlags,
-) -> Result<(DirStat, FileTime), Errno> {
-    let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID | StatxFlags::INO;
-    let wanted = wanted | StatxFlags::BTIME | more;
-    match statx(dir, c"", AtFlags::EMPTY_PATH, wanted)? {
-        Ok(stat) => {
-            let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
-                .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
-            let found = DirStat {
-                identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
-                mode: u32::from(stat.stx_mode),
-                owner: stat.stx_uid,
-            };
-            Ok((found, file_time(stat.stx_atime)))
-        }
-        Err(stat) => {
-            let found = DirStat {
-                identity: Identity::new(FileId::of(&stat), None),
-                mode: stat.st_mode,
-                owner: stat.st_uid,
-            };
-            Ok((found, times(&stat)[0]))
-        }
-    }
 }
 
 /// Looks at `name` in `dir`, or at `dir` itself if the name is empty. Returns an older stat as an error if the kernel is
@@ -101,13 +90,6 @@ fn statx(
 
 fn device(stat: &Statx) -> Dev {
     fs::makedev(stat.stx_dev_major, stat.stx_dev_minor)
-}
-
-fn file_time(time: StatxTimestamp) -> FileTime {
-    FileTime {
-        seconds: time.tv_sec,
-        nanoseconds: time.tv_nsec,
-    }
 }
 
 /// The filesystem of a file, and the mount through which the file is reached.

@@ -168,11 +168,11 @@ impl Entering<'_> {
                 }
                 opened => opened?,
             };
-            let (stat, accessed) = sys::stat_directory_and_access(fd.as_fd())?;
+            let stat = sys::stat_directory(fd.as_fd())?;
             Ok(SourceDir {
                 fd,
                 stat,
-                accessed: (atime_effect == AtimeEffect::Changes).then_some(accessed),
+                accessed: (atime_effect == AtimeEffect::Changes).then_some(stat.accessed),
                 symlinks,
                 unlisted: None,
             })
