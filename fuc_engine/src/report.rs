@@ -169,7 +169,9 @@ impl<'a> Report<'a> {
 
     /// Adds bytes that no worker has counted.
     pub(crate) fn add_bytes(&self, bytes: u64) {
-        self.totals.add(0, bytes);
+        if bytes > 0 {
+            self.totals.add(0, bytes);
+        }
     }
 
     /// Counts a source that is not copied because its dest stays.

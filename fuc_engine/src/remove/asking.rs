@@ -15,7 +15,6 @@ use rustix::io::Errno;
 
 use super::context::RemoveContext;
 use super::node::{Consent, DECLINED, KEPT, Name, RemoveNode};
-use super::options::Ask;
 use super::prompt::{self, Inquiry, Prompt, Protection, Step};
 use crate::observer::Kind;
 use crate::sys::{self, At, Symlinks};
@@ -27,16 +26,6 @@ pub(super) enum IfLeft {
     KeepAncestors,
     /// The user is still asked about the parent, or its removal is tried.
     TryParent,
-}
-
-/// Returns `true` if an operand stays when it cannot be looked at: the user would be asked about
-/// it, or its mode would decide whether to ask.
-pub(super) fn needs_stat(context: &RemoveContext<'_>) -> bool {
-    match context.options.ask {
-        Ask::Never => false,
-        Ask::IfWriteProtected => !context.is_superuser,
-        Ask::Always => true,
-    }
 }
 
 /// Asks about a name that is not a directory.
@@ -143,7 +132,9 @@ pub(super) fn ask_and_apply(
             }
         }
         // Like `rm`, treat a name that cannot be looked at as declined.
-        Err(errno) if if_left == IfLeft::TryParent => context.report_only(name, errno),
+        Err(errno) if if_left == IfLeft::TryParent => {
+            context.report_unless_ignorable(name, errno);
+        }
         Ok(Prompt::Fail(errno)) | Err(errno) => {
             context.fail_and_keep(name, errno);
             return false;

@@ -34,7 +34,7 @@ pub(super) struct RemoveContext<'a> {
     pub(super) asks: bool,
     /// `true` if more than one call may be needed for a name. The flag is read for every name.
     pub(super) looks_at_entries: bool,
-    pub(super) remover: &'a Remover,
+    pub(super) remover: Remover,
     /// `true` if the modes of directories may be changed.
     pub(super) unlocks: bool,
     /// `true` if no mode protects a file from the user. It is `false` if there are no
@@ -44,12 +44,7 @@ pub(super) struct RemoveContext<'a> {
 
 impl<'a> RemoveContext<'a> {
     /// Reports operands that cannot be paths, and leaves them out.
-    pub(super) fn new(
-        options: &'a RemoveOp<'a>,
-        paths: Vec<PathBuf>,
-        remover: &'a Remover,
-        report: Report<'a>,
-    ) -> Self {
+    pub(super) fn new(options: &'a RemoveOp<'a>, paths: Vec<PathBuf>, report: Report<'a>) -> Self {
         let mut operands = Vec::new();
         for path in paths {
             match paths::to_c(&path) {
@@ -62,6 +57,7 @@ impl<'a> RemoveContext<'a> {
             false => 0,
         };
         let asks = options.ask != Ask::Never;
+        let remover = Remover::new(options);
         Self {
             options,
             base: options.setup.dir.as_fd(),
@@ -71,11 +67,17 @@ impl<'a> RemoveContext<'a> {
             root: OnceLock::new(),
             mounts: vec![OnceLock::new(); mounts],
             asks,
-            looks_at_entries: asks || !matches!(remover, Remover::Real),
+            looks_at_entries: asks || remover != Remover::Real,
             remover,
             unlocks: options.unlock && !remover.leaves_names(),
             is_superuser: asks && sys::effective_user() == 0,
         }
+    }
+
+    /// Removes a name other than a directory, and counts its bytes.
+    pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+        self.report.add_bytes(self.remover.unlink(dir, name)?);
+        Ok(())
     }
 
     pub(super) fn operand_path(&self, operand: u32) -> &Path {
@@ -230,23 +232,20 @@ impl RemoveContext<'_> {
     /// Reports that a name could not be removed, and keeps its ancestors; does nothing
     /// if the error is [ignorable](Self::is_ignorable).
     pub(super) fn fail_and_keep(&self, name: Name<'_>, errno: Errno) {
-        if !self.is_ignorable(name, errno) {
+        if self.report_unless_ignorable(name, errno) {
             name.mark(KEPT);
-            self.report(name, errno);
         }
     }
 
-    /// Reports that a name could not be removed, but does not keep its ancestors. Does nothing if
-    /// the error is [ignorable](Self::is_ignorable).
-    pub(super) fn report_only(&self, name: Name<'_>, errno: Errno) {
-        if !self.is_ignorable(name, errno) {
-            self.report(name, errno);
+    /// Reports that a name could not be removed, unless the error is [ignorable](Self::is_ignorable). Returns `true` if it was
+    /// reported.
+    pub(super) fn report_unless_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
+        let is_reported = !self.is_ignorable(name, errno);
+        if is_reported {
+            let error = Error::failed(Operation::Remove, self.path(name), errno);
+            self.fail(name, error);
         }
-    }
-
-    fn report(&self, name: Name<'_>, errno: Errno) {
-        let error = Error::failed(Operation::Remove, self.path(name), errno);
-        self.fail(name, error);
+        is_reported
     }
 
     /// Reports that the removal of a name is refused.

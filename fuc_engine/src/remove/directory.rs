@@ -96,9 +96,9 @@ impl Entering<'_> {
             purpose,
         } = self;
         if name.parent.is_none()
-            && let Err(obstacle) = guards::check_operand(context, dir)
+            && let Err(error) = guards::check_operand(context, name, dir)
         {
-            obstacle.report(context, name);
+            context.fail(name, error);
             return Err(Entered::Left);
         }
         let consent = match (context.asks, purpose) {
@@ -132,9 +132,9 @@ impl Entering<'_> {
     fn remove_unopened(self, errno: Errno) -> Entered {
         let Self { context, name, .. } = self;
         if name.parent.is_none()
-            && let Err(obstacle) = guards::check_unopened(context, name)
+            && let Err(error) = guards::check_unopened(context, name)
         {
-            obstacle.report(context, name);
+            context.fail(name, error);
             return Entered::Left;
         }
         // A filesystem may say this about a directory, too.
@@ -203,7 +203,7 @@ pub(super) fn try_remove(
 ) -> Result<Entered, Errno> {
     let removed = context.unlocking(name, |dir, name| match kind {
         FileType::Directory => context.remover.remove_directory(dir, name),
-        _ => context.remover.unlink(dir, name),
+        _ => context.unlink(dir, name),
     });
     match removed {
         Ok(()) => {
@@ -292,7 +292,7 @@ fn remove_unless_kept(
     if context.asks && !asking::ask_about_emptied(context, node, dir) {
         return Ok(false);
     }
-    let remover = &context.remover;
+    let remover = context.remover;
     if !node.state.marks.has(GONE)
         && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
     {
@@ -320,7 +320,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
             }
         }
         // The user cannot be asked about a name that cannot be looked at.
-        Err(errno) if asking::needs_stat(context) => return stays(*errno),
+        Err(errno) if context.asks => return stays(*errno),
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }

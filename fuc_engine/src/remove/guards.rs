@@ -12,54 +12,36 @@ use super::node::Name;
 use crate::error::{Error, Operation, Refusal};
 use crate::sys::{self, CWD, Mount, Symlinks};
 
-/// A reason not to remove or enter a directory.
-pub(super) enum Obstacle {
-    Refused(Refusal),
-    /// The directory could not be looked at, and may be a protected one.
-    Unknown(Errno),
-    /// The parent directory could not be looked at.
-    UnknownParent(Errno),
-}
-
-impl Obstacle {
-    pub(super) fn report(self, context: &RemoveContext<'_>, name: Name<'_>) {
-        match self {
-            Self::Refused(refusal) => context.refuse(name, refusal),
-            Self::Unknown(errno) => context.fail_and_keep(name, errno),
-            Self::UnknownParent(errno) => {
-                let error = Error::failed(Operation::StatParent, context.path(name), errno);
-                context.fail(name, error);
-            }
-        }
-    }
-}
-
-/// Checks an operand that is open as `dir`.
+/// Checks an operand that is open as `dir`. Fails if it is protected, or may be.
 pub(super) fn check_operand(
     context: &RemoveContext<'_>,
+    name: Name<'_>,
     dir: BorrowedFd<'_>,
-) -> Result<(), Obstacle> {
+) -> Result<(), Error> {
     let options = context.options;
-    if options.preserve_root && is_root(context, dir).map_err(Obstacle::Unknown)? {
-        return Err(Obstacle::Refused(Refusal::Root));
+    let failed = |operation| move |errno| Error::failed(operation, context.path(name), errno);
+    if options.preserve_root && is_root(context, dir).map_err(failed(Operation::Remove))? {
+        return Err(Error::refused(Refusal::Root, context.path(name)));
     }
-    if options.preserve_mount_points && is_mount_point(dir).map_err(Obstacle::UnknownParent)? {
-        return Err(Obstacle::Refused(Refusal::MountPoint));
+    if options.preserve_mount_points
+        && is_mount_point(dir).map_err(failed(Operation::StatParent))?
+    {
+        return Err(Error::refused(Refusal::MountPoint, context.path(name)));
     }
     Ok(())
 }
 
 /// Checks an operand that is removed without being entered, and so must be empty.
 /// That excludes `/`, but not a mount point. It may also be unlocked and entered.
-pub(super) fn check_unopened(context: &RemoveContext<'_>, name: Name<'_>) -> Result<(), Obstacle> {
+pub(super) fn check_unopened(context: &RemoveContext<'_>, name: Name<'_>) -> Result<(), Error> {
     if !context.options.preserve_mount_points && !context.unlocks {
         return Ok(());
     }
     match context.open_path(name) {
-        Ok(dir) => check_operand(context, dir.as_fd()),
+        Ok(dir) => check_operand(context, name, dir.as_fd()),
         // Nothing is mounted on a name that is not a directory.
         Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(()),
-        Err(errno) => Err(Obstacle::Unknown(errno)),
+        Err(errno) => Err(Error::failed(Operation::Remove, context.path(name), errno)),
     }
 }
 

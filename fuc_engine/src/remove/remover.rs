@@ -5,7 +5,6 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -17,56 +16,47 @@ use crate::setup::Execution;
 use crate::sys::{self, Fd, Stat, Symlinks};
 
 /// The means to remove names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remover {
     Real,
-    /// Counts the sizes of the regular files.
-    Counting(AtomicU64),
+    /// Looks for the sizes of the regular files.
+    Counting,
     /// Does the same, and removes nothing.
-    Planned(AtomicU64),
+    Planned,
 }
 
 impl Remover {
     pub(super) fn new(op: &RemoveOp<'_>) -> Self {
         match op.execution {
-            Execution::Real if op.count_bytes => Self::Counting(AtomicU64::new(0)),
+            Execution::Real if op.count_bytes => Self::Counting,
             Execution::Real => Self::Real,
-            Execution::DryRun => Self::Planned(AtomicU64::new(0)),
+            Execution::DryRun => Self::Planned,
         }
     }
 
     /// Returns `true` if names that count as gone can still be found.
-    pub(super) fn leaves_names(&self) -> bool {
-        matches!(self, Self::Planned(_))
-    }
-
-    /// Returns the sizes of the regular files that were removed, if they are counted.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            Self::Real => 0,
-            // Relaxed: the threads have ended.
-            Self::Counting(bytes) | Self::Planned(bytes) => bytes.load(Ordering::Relaxed),
-        }
+    pub(super) fn leaves_names(self) -> bool {
+        self == Self::Planned
     }
 
     /// Opens a directory to list it. A dry run does not change its time of access, if the kernel permits that.
-    pub(super) fn open_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
+    pub(super) fn open_directory(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<Fd, Errno> {
         match self.leaves_names() {
             true => Ok(sys::open_directory_noatime(dir, name, Symlinks::NoFollow)?.0),
             false => sys::open_directory(dir, name, Symlinks::NoFollow),
         }
     }
 
-    /// Removes a name other than a directory.
-    pub(super) fn unlink(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    /// Removes a name other than a directory. Returns the bytes of a regular file, if they are counted.
+    pub(super) fn unlink(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<u64, Errno> {
         match self {
-            Self::Real => sys::unlink(dir, name),
-            Self::Counting(bytes) => {
+            Self::Real => sys::unlink(dir, name).map(|()| 0),
+            Self::Counting => {
                 let stat = sys::stat(dir, name, Symlinks::NoFollow);
                 sys::unlink(dir, name)?;
-                add_size(bytes, stat.ok().as_ref());
-                Ok(())
+                Ok(stat.as_ref().map_or(0, size))
             }
-            Self::Planned(bytes) => {
+            Self::Planned => {
                 let trimmed = paths::without_slashes(name);
                 let stat = sys::stat(dir, &trimmed, Symlinks::NoFollow)?;
                 match sys::file_type(&stat) {
@@ -75,14 +65,13 @@ impl Remover {
                     _ => {}
                 }
                 sys::check_adding(dir, &paths::directory_of(name))?;
-                add_size(bytes, Some(&stat));
-                Ok(())
+                Ok(size(&stat))
             }
         }
     }
 
     /// Removes a directory, which must be empty. A dry run takes one that cannot be read for one that has entries.
-    pub(super) fn remove_directory(&self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
+    pub(super) fn remove_directory(self, dir: BorrowedFd<'_>, name: &CStr) -> Result<(), Errno> {
         self.remove_if_empty(dir, name, || {
             let opened = self.open_directory(dir, name);
             opened.and_then(|opened| sys::is_empty_directory(opened.as_fd())) == Ok(true)
@@ -91,7 +80,7 @@ impl Remover {
 
     /// Removes a directory that has no entries but those that the user has declined to remove.
     pub(super) fn remove_emptied(
-        &self,
+        self,
         dir: BorrowedFd<'_>,
         name: &CStr,
         state: &State,
@@ -101,7 +90,7 @@ impl Remover {
 
     /// Removes a directory. A dry run asks `is_empty`, and a real one the kernel.
     fn remove_if_empty(
-        &self,
+        self,
         dir: BorrowedFd<'_>,
         name: &CStr,
         is_empty: impl FnOnce() -> bool,
@@ -119,9 +108,10 @@ impl Remover {
     }
 }
 
-fn add_size(bytes: &AtomicU64, stat: Option<&Stat>) {
-    if let Some(file) = stat.filter(|stat| sys::is_regular(stat)) {
-        bytes.fetch_add(file.st_size as u64, Ordering::Relaxed);
+fn size(stat: &Stat) -> u64 {
+    match sys::is_regular(stat) {
+        true => stat.st_size as u64,
+        false => 0,
     }
 }
 

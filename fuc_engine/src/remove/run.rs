@@ -18,7 +18,6 @@ use super::node::{
     STAYS, State,
 };
 use super::options::{Ask, RemoveOp};
-use super::remover::Remover;
 use super::waiting::{self, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
 use crate::node::{Node, Side};
@@ -70,10 +69,9 @@ pub(super) fn run_all(
     let most = if are_held { usize::MAX } else { HELD_OPERANDS };
     let mut next = || (&mut *operands).take(most).collect();
     let mut held: Vec<PathBuf> = next();
-    let remover = Remover::new(op);
     let mut report = Report::new(observer, &op.setup);
     loop {
-        report = Removal::new(op, held, &remover, report).run();
+        report = Removal::new(op, held, report).run();
         // Another thread may cancel the run while the iterator waits.
         if report.must_stop() {
             break;
@@ -83,17 +81,11 @@ pub(super) fn run_all(
             break;
         }
     }
-    report.add_bytes(remover.bytes());
     report.summary()
 }
 
 impl<'a> Removal<'a> {
-    fn new(
-        op: &'a RemoveOp<'a>,
-        operands: Vec<PathBuf>,
-        remover: &'a Remover,
-        report: Report<'a>,
-    ) -> Self {
+    fn new(op: &'a RemoveOp<'a>, operands: Vec<PathBuf>, report: Report<'a>) -> Self {
         let is_alone = op.threads == Some(NonZeroUsize::MIN);
         // The user must be able to follow the order of the questions.
         let is_in_order = match op.ask {
@@ -102,7 +94,7 @@ impl<'a> Removal<'a> {
             Ask::Always => true,
         };
         Self {
-            context: RemoveContext::new(op, operands, remover, report),
+            context: RemoveContext::new(op, operands, report),
             settings: Settings {
                 is_in_order,
                 may_be_slow: true,
@@ -184,7 +176,7 @@ impl<'a> Removal<'a> {
     fn node_of(
         &self,
         entered: Entered,
-        mut place: RemovePlace,
+        place: RemovePlace,
         purpose: Purpose,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Option<RemoveNode> {
@@ -199,21 +191,35 @@ impl<'a> Removal<'a> {
                 self.context.descriptors.adopt(&node, Side::Source, fd);
                 return Some(node);
             }
-            Entered::Removed(counted) => Self::count(counted, worker),
-            Entered::NoRoom(kind, errno) => {
-                place = self.waiting.add(&self.context, place, kind, errno)?;
-            }
             Entered::Replaced => {
                 let entered = self.remove_replaced(&place, worker);
                 return self.node_of(entered, place, purpose, worker);
             }
-            Entered::Left => {}
+            ended => self.end(place, ended, worker),
         }
-        self.leave(place, worker);
         None
     }
 
-    /// Removes an entry that is not listed as a directory.
+    /// Ends the work on a name that is not entered, unless it waits.
+    fn end(&self, place: RemovePlace, entered: Entered, worker: &mut Walker<'_, '_, Self>) {
+        let left = match entered {
+            Entered::NoRoom(kind, errno) => self.waiting.add(&self.context, place, kind, errno),
+            Entered::Removed(counted) => {
+                Self::count(counted, worker);
+                Some(place)
+            }
+            _ => Some(place),
+        };
+        let Some(place) = left else {
+            return;
+        };
+        if place.parent.is_none() {
+            self.context.finish_operand(place.operand);
+        }
+        walk::leave(place.parent, worker);
+    }
+
+    /// Removes an entry that is listed as a regular file.
     #[inline(always)]
     fn remove_file(
         &self,
@@ -267,7 +273,7 @@ impl<'a> Removal<'a> {
                 return Visit::Done;
             }
         }
-        match context.remover.unlink(dir, name) {
+        match context.unlink(dir, name) {
             Ok(()) => self.removed_entry(node, name, kind, worker),
             Err(errno) => self.not_unlinked(node, dir, entry, errno, worker),
         }
@@ -284,15 +290,13 @@ impl<'a> Removal<'a> {
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
         let name = Name::entry(node, entry.name);
-        let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.remover.unlink(dir, name);
+        let unlink = |dir: BorrowedFd<'_>, name: &CStr| self.context.unlink(dir, name);
         let Err(errno) = self.context.unlock_and_retry(name, errno, unlink) else {
             return self.removed_entry(node, entry.name, entry.kind(), worker);
         };
         if needs_room(errno) {
-            let place = node.child(entry.name);
-            if let Some(place) = self.waiting.add(&self.context, place, entry.kind(), errno) {
-                walk::leave(place.parent, worker);
-            }
+            let no_room = Entered::NoRoom(entry.kind(), errno);
+            self.end(node.child(entry.name), no_room, worker);
             return Visit::Done;
         }
         // The listing did not give the type, or not the right one, or another process has replaced the entry by a
@@ -312,14 +316,6 @@ impl<'a> Removal<'a> {
         };
         self.context.fail_and_keep(name, reason);
         Visit::Done
-    }
-
-    /// Ends the work on a name that is a directory, or has waited.
-    fn leave(&self, place: RemovePlace, worker: &mut Walker<'_, '_, Self>) {
-        if place.parent.is_none() {
-            self.context.finish_operand(place.operand);
-        }
-        walk::leave(place.parent, worker);
     }
 
     /// Handles an entry that is not listed as a directory, but is one.
@@ -518,10 +514,7 @@ impl Visitor for Removal<'_> {
             RemoveTask::Operands(operands) => operands,
             RemoveTask::Waiting(names) => {
                 return waiting::try_all_again(&self.context, names, |place, entered| {
-                    if let Entered::Removed(counted) = entered {
-                        Self::count(counted, worker);
-                    }
-                    self.leave(place, worker);
+                    self.end(place, entered, worker);
                     self.context.report.publish(&mut worker.scratch.tally);
                 });
             }
