@@ -253,15 +253,12 @@ struct Inner {
 
 impl fmt::Display for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = &self.path;
-        match (self.cause, &self.other) {
-            (Cause::Failed(operation, raw), _) => {
-                let reason = io::Error::from_raw_os_error(raw);
-                write!(f, "cannot {operation} {path:?}: {reason}")
-            }
-            (Cause::Refused(refusal), None) => write!(f, "refused {path:?}: {refusal}"),
-            (Cause::Refused(refusal), Some((_, other))) => {
-                write!(f, "refused {path:?} and {other:?}: {refusal}")
+        let Self { cause, path, .. } = self;
+        match (cause, &self.other) {
+            (Cause::Failed(operation, _), _) => write!(f, "cannot {operation} {path:?}: {cause}"),
+            (Cause::Refused(_), None) => write!(f, "refused {path:?}: {cause}"),
+            (Cause::Refused(_), Some((_, other))) => {
+                write!(f, "refused {path:?} and {other:?}: {cause}")
             }
         }
     }
@@ -269,19 +266,22 @@ impl fmt::Display for Inner {
 
 impl Error {
     pub(crate) fn failed(operation: Operation, path: PathBuf, errno: Errno) -> Self {
-        let cause = Cause::Failed(operation, errno.raw_os_error());
-        Self::new(cause, Some(errno.into()), path)
+        Self::new(Cause::Failed(operation, errno.raw_os_error()), path)
     }
 
     pub(crate) fn refused(refusal: Refusal, path: PathBuf) -> Self {
-        Self::new(Cause::Refused(refusal), None, path)
+        Self::new(Cause::Refused(refusal), path)
     }
 
     /// Makes an error about a source.
-    fn new(cause: Cause, reason: Option<io::Error>, path: PathBuf) -> Self {
+    fn new(cause: Cause, path: PathBuf) -> Self {
+        let raw = match cause {
+            Cause::Failed(_, raw) => Some(raw),
+            Cause::Refused(_) => None,
+        };
         Self(Box::new(Inner {
             cause,
-            reason,
+            reason: raw.map(io::Error::from_raw_os_error),
             path,
             side: Side::Source,
             other: None,

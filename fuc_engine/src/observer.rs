@@ -476,45 +476,18 @@ impl Summary {
 /// Adds the totals of another run. The sum is cancelled if one of the runs was.
 impl AddAssign for Summary {
     fn add_assign(&mut self, run: Self) {
-        // Naming all fields makes the compiler find a new one that is not added.
-        let Self {
-            entries,
-            files,
-            directories,
-            merged,
-            symlinks,
-            other,
-            hard_links,
-            unknown,
-            bytes,
-            reflinked_bytes,
-            kept,
-            compared,
-            failures,
-            declined,
-            cancelled,
-            discarded,
-            deleted,
-            not_deleted,
-        } = run;
-        self.entries += entries;
-        self.files += files;
-        self.directories += directories;
-        self.merged += merged;
-        self.symlinks += symlinks;
-        self.other += other;
-        self.hard_links += hard_links;
-        self.unknown += unknown;
-        self.bytes += bytes;
-        self.reflinked_bytes += reflinked_bytes;
-        self.kept += kept;
-        self.compared += compared;
-        self.failures += failures;
-        self.declined += declined;
-        self.cancelled |= cancelled;
-        self.discarded += discarded;
-        self.deleted += deleted;
-        self.not_deleted += not_deleted;
+        macro_rules! add {
+            ($($number:ident)*) => {
+                // Naming all fields makes the compiler find a new one that is not added.
+                let Self { cancelled, $($number),* } = run;
+                self.cancelled |= cancelled;
+                $(self.$number += $number;)*
+            };
+        }
+        add! {
+            entries files directories merged symlinks other hard_links unknown bytes reflinked_bytes
+            kept compared failures declined discarded deleted not_deleted
+        }
     }
 }
 
