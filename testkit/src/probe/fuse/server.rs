@@ -37,6 +37,8 @@ use crate::snapshot::XATTR_MAX_BYTES;
 
 pub(super) struct Server {
     pub(super) habits: Habits,
+    /// The number of this client of the server.
+    client: u64,
     pub(super) nodes: Mutex<Nodes>,
     pub(super) files: Handles<Open>,
     /// The names in each open directory.
@@ -73,6 +75,7 @@ impl Server {
         Self {
             latency_micros,
             habits,
+            client: fresh_number(),
             nodes: Mutex::new(Nodes::new(root)),
             files: Handles::new(),
             directories: Handles::new(),
@@ -136,7 +139,15 @@ impl Server {
     pub(super) fn new_child(&self, parent: INodeNo, name: &OsStr) -> io::Result<PathBuf> {
         let has_colon = name.as_bytes().contains(&b':');
         refuse(self.habits.colon.filter(|_| has_colon))?;
+        self.take_rights(parent);
         self.child(parent, name)
+    }
+
+    /// Takes the rights to change a directory.
+    fn take_rights(&self, dir: INodeNo) {
+        if let Some(rights) = &self.habits.rights {
+            rights.take(&self.path(dir), self.client);
+        }
     }
 
     /// Returns the attributes that a request for a name answers. In these, fuser takes the inode number for that
@@ -263,6 +274,7 @@ impl Server {
         name: &OsStr,
         remove: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
+        self.take_rights(parent);
         let path = self.child(parent, name)?;
         let mut removals = lock(&self.removals);
         let is_recent =
@@ -402,7 +414,17 @@ impl Server {
         }
         let mut value = Vec::with_capacity(XATTR_MAX_BYTES);
         let (path, name) = (self.path(number), self.stored_xattr(name));
-        rustix::fs::lgetxattr(path, name, spare_capacity(&mut value))?;
+        let found = rustix::fs::lgetxattr(&path, &name, spare_capacity(&mut value));
+        if found == Err(Errno::NODATA)
+            && self.habits.mode_as_acl
+            && name == "system.posix_acl_access"
+        {
+            let mode = fs::symlink_metadata(path)?.mode();
+            let entry = |tag: u8, bits: u32| [tag, 0, (bits & 7) as u8, 0, 255, 255, 255, 255];
+            let entries = [entry(1, mode >> 6), entry(4, mode >> 3), entry(0x20, mode)];
+            return Ok([&[2, 0, 0, 0], entries.concat().as_slice()].concat());
+        }
+        found?;
         Ok(value)
     }
 
