@@ -2,6 +2,7 @@
 
 use testkit::{
     or_skip,
+    probe::{Errno, FuseMount, Habits},
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
@@ -111,4 +112,18 @@ fn rights_that_an_older_copy_has_already_are_not_set_again() {
         let at = |name: &str| scratch.at(name);
         assert_same_tree(at("s"), at("d"), Attributes::ALL - Attributes::ATIME);
     }
+}
+
+#[test]
+fn rights_are_not_set_again_if_a_server_shows_each_mode_as_an_acl() {
+    let mount = or_skip!(FuseMount::with(Habits {
+        mode_as_acl: true,
+        chmod: Some(Errno::PERM),
+        ..Habits::default()
+    }));
+    Tree::at(mount.stored()).plant("s=new %640 d=old %640");
+    cpz(mount.path(), "-a s d").output().assert_success();
+    let attributes = Attributes::ALL - Attributes::ATIME;
+    let at = |name: &str| mount.stored().join(name);
+    assert_same_tree(at("s"), at("d"), attributes);
 }

@@ -102,22 +102,26 @@ pub(super) fn are_rights_equal(
 ) -> bool {
     const SET_ID: u32 = 0o6000;
     let preserve = &policy.options.preserve;
+    let acl_of = |file| Inode::Opened(file).xattr(ACCESS_ACL);
+    // MooseFS shows a mode as an ACL, too.
+    let is_mode = |acl: Vec<u8>| acl == sys::plain_acl(source.st_mode);
     preserve.ownership
         && preserve.mode == ModePolicy::Preserve
         && source.st_mode == present.st_mode
         // The kernel may remove these bits when content is written.
         && source.st_mode & SET_ID == 0
         && !has_other_owner(source, present)
-        && match Inode::Opened(dest).xattr(ACCESS_ACL) {
+        && match acl_of(dest) {
+            Ok(acl) => is_mode(acl),
             Err(Errno::NODATA) => true,
             // A server may have ACLs of another kind.
             Err(Errno::OPNOTSUPP) => is_native(),
             _ => false,
         }
         // Beside an ACL, the bits of the source for the group would give its group more than it has.
-        && matches!(
-            Inode::Opened(source_file).xattr(ACCESS_ACL),
-            Err(Errno::NODATA | Errno::OPNOTSUPP)
+        && acl_of(source_file).map_or_else(
+            |errno| matches!(errno, Errno::NODATA | Errno::OPNOTSUPP),
+            is_mode,
         )
 }
 
