@@ -136,7 +136,7 @@ fn acls_of_source_and_dest() {
         # A dest with the mode of a source with an ACL is closed until it is complete: the bits for the group are those of
         # its mask.
         s=new %660 acl:u:1:rw,g::- d=old %660
-        acls sh:'strace -f -qq -o /dev/null -e inject=copy_file_range,write:signal=KILL "$@" 2>/dev/null; exit 0' cpz -a s d
+        acls strace sh:'strace -f -qq -o /dev/null -e inject=copy_file_range,write:signal=KILL "$@" 2>/dev/null; exit 0' cpz -a s d
         = d= %600"#,
     );
 }

@@ -166,7 +166,7 @@ fn directories_are_hidden_and_removed() {
         = -a -b
         # What cannot be removed stays in place.
         d/f= d/m/
-        root sh:'mount -t tmpfs none d/m; strace -f -qq -o /dev/null -e inject=clone,clone3,?fork:error=EAGAIN "$@"; s=$?; umount d/m; exit $s' rmz --detach d
+        root strace sh:'mount -t tmpfs none d/m; strace -f -qq -o /dev/null -e inject=clone,clone3,?fork:error=EAGAIN "$@"; s=$?; umount d/m; exit $s' rmz --detach d
         ! cannot remove 'd/m': Device or resource busy
         = -d/f
         # A link called rm has neither option.

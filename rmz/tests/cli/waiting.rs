@@ -97,9 +97,9 @@ fn names_that_fail_for_a_moment() {
         fault:unlinkat:error=ENOSPC:when=1..3 rm -d file empty
         = -file -empty
         # So does one that cannot be listed.
-        sh:'exec strace -f -qq -o /dev/null -e inject=getdents64:error=EIO:when=1 -e inject=unlinkat:error=ENOSPC:when=1..2 "$@"' rmz empty
+        strace sh:'exec strace -f -qq -o /dev/null -e inject=getdents64:error=EIO:when=1 -e inject=unlinkat:error=ENOSPC:when=1..2 "$@"' rmz empty
         = -empty
-        sh:'exec strace -f -qq -o /dev/null -e inject=getdents64:error=EIO:when=1 -e inject=unlinkat:error=ENOSPC:when=1+ "$@"' rmz empty
+        strace sh:'exec strace -f -qq -o /dev/null -e inject=getdents64:error=EIO:when=1 -e inject=unlinkat:error=ENOSPC:when=1+ "$@"' rmz empty
         ! cannot remove 'empty': No space left on device"#,
     );
 }

@@ -17,11 +17,11 @@
 //! Each row runs in trees of its own, and all rows run even if some fail. The message names those.
 //!
 //! Words are separated by white space, and quoted by `'`. `(x|y)` in a line stands for two lines, `{x,y}` and `{0..9}` in
-//! a word for several words, and `{x*99}` for as many letters. In front of a command, `user` runs it by an ordinary user, `newest` needs the newest release,
-//! `bare` adds no `-r`, `tty` types the answers at a terminal, `umask:077` and `NAME=value` set these. `sh:'script'` runs
-//! it by a script with `"$@"` in place of the command, `root`, `acls` and `xattrs` are skipped without these, and `fault:close:error=EIO:when=2` lets strace
-//! make system calls fail. Answers follow after `<<`, each
-//! without its newline; `\c` at the end of one leaves that out. [`plant`](crate::tree::plant) has the words for trees.
+//! a word for several words, and `{x*99}` for as many letters. In front of a command, `user` runs it by an ordinary user,
+//! `bare` adds no `-r`, `tty` types the answers at a terminal, `umask:077` and `NAME=value` set these. `sh:'script'` runs it by
+//! a script with `"$@"` in its place, and `fault:close:error=EIO:when=2` lets strace make system calls fail. `newest` skips it
+//! without the newest release, and `root`, `strace`, `acls` and `xattrs` without these. Answers follow after `<<`, each without
+//! its newline; `\c` at the end of one leaves that out. [`plant`](crate::tree::plant) has the words for trees.
 //!
 //! A row without expectations is a comparison. A row with expectations whose tree has no changes must leave it as it is.
 
@@ -200,6 +200,7 @@ impl<'a> Table<'a> {
                 "user" => return Err(Skip("only root can become another user".into())),
                 "root" if is_root() => parity,
                 "root" => return Err(Skip("only root can do this".into())),
+                "strace" => can_trace().map(|()| parity)?,
                 "acls" if supports_acls(&env::temp_dir()) => parity,
                 "xattrs" if supports_xattrs(&env::temp_dir()) => parity,
                 missing @ ("acls" | "xattrs") => {
