@@ -16,7 +16,7 @@ use super::changes::Spot;
 use super::context::{Context, Failure, Stage};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::settle::DestTreatment;
-use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks, Vacated};
+use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks};
 use super::options::{Backup, LinkKind};
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
@@ -37,7 +37,10 @@ pub(super) struct Entry<'a> {
     pub(super) kind: FileType,
     /// Says whether a source that is a symbolic link is followed.
     pub(super) symlinks: Symlinks,
-    pub(super) vacated: Vacated<&'a CStr>,
+    /// This run has unlinked or renamed the file that was at the dest.
+    pub(super) is_vacated: bool,
+    /// The backup that was made of it, relative to the directory of the dest.
+    pub(super) backup: Option<&'a CStr>,
     /// The difference of the dest that was there.
     pub(super) change: Change,
     /// `None` for an operand.
@@ -62,7 +65,8 @@ impl<'a> Entry<'a> {
             dest_name: ctx.operands.name_in_parent(index),
             kind,
             symlinks: ctx.policy.symlinks_of_operands(),
-            vacated: Vacated::No,
+            is_vacated: false,
+            backup: None,
             change: Change::New,
             node: None,
             operand: index,
@@ -85,7 +89,8 @@ impl<'a> Entry<'a> {
             dest_name: listed.name,
             kind: listed.kind(),
             symlinks: ctx.policy.symlinks_of_entries,
-            vacated: Vacated::No,
+            is_vacated: false,
+            backup: None,
             change: Change::New,
             node: Some(node),
             operand: node.place.operand,
@@ -157,7 +162,7 @@ impl<'a> Entry<'a> {
         Spot {
             dir: self.dest_dir,
             name: self.dest_name,
-            is_vacated: !matches!(self.vacated, Vacated::No),
+            is_vacated: self.is_vacated,
         }
     }
 }
@@ -345,14 +350,6 @@ impl Entry<'_> {
         PathBuf::from(OsString::from_vec([directory, name].concat()))
     }
 
-    /// Returns the backup that was made of the dest, relative to the directory of the dest.
-    pub(super) fn backup(&self) -> Option<&CStr> {
-        match self.vacated {
-            Vacated::Renamed(name) => Some(name),
-            Vacated::No | Vacated::Unlinked => None,
-        }
-    }
-
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, failure: Failure) {
         if failure.stage != Stage::Preparing {
@@ -411,7 +408,7 @@ impl Entry<'_> {
         event: impl for<'p> FnOnce(&'p Path, &'p Path, Option<&'p Path>) -> Event<'p>,
     ) {
         let [source, dest] = [Side::Source, Side::Dest].map(|side| self.path(side));
-        let backup = self.backup().map(|name| self.path_beside(name));
+        let backup = self.backup.map(|name| self.path_beside(name));
         let event = event(&source, &dest, backup.as_deref());
         self.ctx.report.event(event);
     }

@@ -2,7 +2,6 @@
 //!
 //! Nothing here makes a system call.
 
-use std::ffi::CStr;
 use std::hash::BuildHasher;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -74,26 +73,6 @@ impl Fingerprint {
         let facts = (stat.st_mode, owner, stat.st_size, modified);
         let hash = Seeded::default().hash_one(facts);
         Self(NonZeroU64::new(hash).unwrap_or(NonZeroU64::MIN))
-    }
-}
-
-/// Says what this run has done to the file that was at a dest, before the copy is made. `N` holds the name of a backup.
-#[derive(Clone, Copy)]
-pub(super) enum Vacated<N> {
-    /// Nothing: it is still there, or never was.
-    No,
-    Unlinked,
-    /// It has a new name, relative to the directory of the dest.
-    Renamed(N),
-}
-
-impl Vacated<Box<CStr>> {
-    pub(super) fn borrowed(&self) -> Vacated<&CStr> {
-        match self {
-            Self::No => Vacated::No,
-            Self::Unlinked => Vacated::Unlinked,
-            Self::Renamed(name) => Vacated::Renamed(name),
-        }
     }
 }
 

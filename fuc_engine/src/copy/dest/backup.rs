@@ -60,7 +60,7 @@ fn would_replace_source(entry: &Entry<'_>, rules: &DestRules) -> bool {
 
 /// Gives the dest its name back after its copy failed. Reports an error if the rename fails.
 pub(crate) fn restore(entry: &Entry<'_>) {
-    let Some(name) = entry.backup() else {
+    let Some(name) = entry.backup else {
         return;
     };
     let changes = &entry.ctx.changes;

@@ -46,7 +46,7 @@ use crate::copy::decide::settle::{
 };
 use crate::copy::decide::times::StoredTimes;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{Facts, FileId, FileTime, Symlinks, Vacated};
+use crate::copy::facts::{Facts, FileId, FileTime, Symlinks};
 use crate::copy::{attributes, collisions};
 use crate::error::Operation;
 use crate::node::Side;
@@ -319,19 +319,18 @@ fn names_same_entry(entry: &Entry<'_>) -> bool {
     source == dest && is_in_source_directory()
 }
 
-/// Renames the dest, which was seen as `dest`, to its backup if that is `settled`. Otherwise unlinks it.
+/// Renames the dest, which was seen as `dest`, to its backup if that is `settled`, and returns the name of the backup. Otherwise
+/// unlinks the dest.
 pub(crate) fn vacate(
     entry: &Entry<'_>,
     settled: Settled,
     dest: &Stat,
     numbers: &mut BackupNumbers,
-) -> Result<Vacated<Box<CStr>>, Failure> {
-    if settled == Settled::BackUp {
-        let backup = backup::make(entry, dest, numbers)?;
-        return Ok(backup.map_or(Vacated::Unlinked, Vacated::Renamed));
+) -> Result<Option<Box<CStr>>, Failure> {
+    match settled {
+        Settled::BackUp => backup::make(entry, dest, numbers),
+        _ => unlink(entry).map(|()| None),
     }
-    unlink(entry)?;
-    Ok(Vacated::Unlinked)
 }
 
 /// Unlinks the dest, which makes its name vacant. Another process may have done that before.

@@ -504,9 +504,10 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
         let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let vacated = settling::vacate(self.entry, settled, dest, numbers)?;
+        let backup = settling::vacate(self.entry, settled, dest, numbers)?;
         let entry = &Entry {
-            vacated: vacated.borrowed(),
+            is_vacated: true,
+            backup: backup.as_deref(),
             change,
             ..*self.entry
         };
