@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | 1 MiB | gets its name last | `dest::NAMED_LAST_FROM` |
 //! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
-//! | 4 MiB | is a task of its own, and waits for room, unless no descriptor can be lent | `TASK_FROM` |
+//! | 4 MiB | is a task of its own, and waits for room | `TASK_FROM` |
 //! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
 //! | as `Exchange::divides` says | is copied in parts by several engines | `dest::is_divided` |
 //! | 64 MiB | is compared at once by `--verify` | `verifying::BATCH_BYTES` |
@@ -41,22 +41,20 @@ use rustix::io::Errno;
 
 use super::tasks::resume;
 use super::{CopyRun, CopyTask, EntryCopy, Processed};
-use crate::copy::content::OpenSource;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{CopyDir, CopyNode, Symlinks};
+use crate::copy::facts::{CopyNode, Symlinks};
 use crate::copy::options::Reflink;
-use crate::descriptors::Descriptors;
 use crate::error::Operation;
 use crate::node::Side;
 use crate::sched::When;
 use crate::sync::lock;
-use crate::sys::{self, Device, Fd, Pinned, SharedFd, Stat, Storage};
+use crate::sys::{self, Device, Fd, Pinned, Stat};
 use crate::walk::{Task, Walker};
 
 /// Size from which a file is a task of its own.
-pub(super) const TASK_FROM: u64 = 4 << 20;
+const TASK_FROM: u64 = 4 << 20;
 
 /// Memory for each worker that writes a large file.
 ///
@@ -64,9 +62,12 @@ pub(super) const TASK_FROM: u64 = 4 << 20;
 /// workers, and none with 24 MiB (Linux 6.18, a cgroup of version 1).
 const MEMORY_PER_WRITER: u64 = 12 << 20;
 
+/// At most this number of files wait. Another one is begun at once.
+const MOST_WAITING: usize = 64;
+
 /// Returns `true` if much content may have to be written.
 #[inline]
-pub(super) fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
+fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
     let policy = &entry.ctx.policy;
     let options = policy.options;
     source.st_size as u64 >= TASK_FROM
@@ -76,62 +77,29 @@ pub(super) fn has_much_content(entry: &Entry<'_>, source: &Stat) -> bool {
         && options.as_links.is_none()
 }
 
-/// Returns `true` if the content may be copied at another time than the entries beside it, or before the next operand.
-fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
+/// Returns `true` if the content may be copied at another time than the entries beside it.
+#[inline]
+pub(super) fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
     has_much_content(entry, source)
+        && !entry.is_operand()
         && !entry.ctx.policy.options.rules.ask
         // Other names of the source wait until the copy is complete, so it is made at once.
         && !entry.has_other_names(source)
 }
 
-/// A source that was opened, perhaps by another worker.
-pub(super) struct SharedSource {
-    fd: SharedFd,
-    pub(super) stat: Stat,
-    storage: Storage,
-}
-
-impl From<OpenSource> for SharedSource {
-    fn from(OpenSource { fd, stat, storage }: OpenSource) -> Self {
-        let fd = fd.into();
-        Self { fd, stat, storage }
-    }
-}
-
-impl SharedSource {
-    /// Returns the source for this worker.
-    pub(super) fn take(self, descriptors: &Descriptors<CopyDir>) -> Result<OpenSource, Errno> {
-        let Self { fd, stat, storage } = self;
-        let fd = descriptors.take_over(fd)?;
-        Ok(OpenSource { fd, stat, storage })
-    }
-}
-
 /// A large file whose content is still to be copied. Its dest was not touched yet.
 pub(crate) struct LargeFile {
-    /// `None` if the rules about the dest are still to be applied.
-    pub(super) source: Option<SharedSource>,
-    pub(super) entry: StoredEntry,
-    pub(super) needs: Needs,
+    entry: StoredEntry,
+    needs: Needs,
 }
 
 /// The room and the turn that a file needs before it is written.
 #[derive(Clone, Copy)]
-pub(super) struct Needs {
+struct Needs {
     /// Bytes that a copy takes at least, if its holes stay holes.
     bytes: u64,
     /// The dest exists and is written in place.
-    pub(super) overwrites: bool,
-}
-
-impl Needs {
-    /// Returns the needs of a new dest.
-    pub(super) fn of(source: &Stat) -> Self {
-        Self {
-            bytes: bytes_on_disk(source),
-            overwrites: false,
-        }
-    }
+    overwrites: bool,
 }
 
 /// The large files of a run that are being written, and those that wait.
@@ -179,14 +147,15 @@ impl Lane {
 impl Room {
     /// Begins to write a file, until [`end`](Self::end). Keeps it and returns `None` if it must wait for others. `free`
     /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
-    pub(super) fn begin(
+    fn begin(
         &self,
         file: Box<LargeFile>,
         free: impl FnOnce(&StoredEntry) -> Option<u64>,
     ) -> Option<Box<LargeFile>> {
         let needs = file.needs;
         let mut lane = lock(&self.lane);
-        if needs.overwrites && lane.is_overwriting {
+        let may_wait = lane.waiting.len() < MOST_WAITING;
+        if needs.overwrites && lane.is_overwriting && may_wait {
             lane.waiting.push_back(file);
             return None;
         }
@@ -195,6 +164,7 @@ impl Room {
         let bytes = lane.bytes;
         drop(lane);
         let fits = others == 0
+            || !may_wait
             || others < self.most_writers()
                 && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
         if fits {
@@ -211,14 +181,14 @@ impl Room {
     }
 
     /// Notes that a file is not being written any more. Returns one that has waited.
-    pub(super) fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
+    fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
         let mut lane = lock(&self.lane);
         lane.remove(needs);
         lane.next()
     }
 
     /// Returns a file that has waited, after another one has begun.
-    pub(super) fn next(&self) -> Option<Box<LargeFile>> {
+    fn next(&self) -> Option<Box<LargeFile>> {
         lock(&self.lane).next()
     }
 
@@ -243,7 +213,8 @@ impl Room {
     }
 
     /// Returns the error of an earlier write that found no room, if this source does not fit either.
-    pub(super) fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
+    #[cold]
+    fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
         if lock(&self.lane).full.is_empty() {
             return None;
         }
@@ -280,23 +251,15 @@ fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
     Some((dir, device))
 }
 
-/// Lends a descriptor to a large file that can be [queued](queue). Returns `false` if it must be copied at once.
-#[cold]
-pub(super) fn try_lend(copy: &EntryCopy<'_, '_, '_, '_>, stat: &Stat) -> bool {
-    let EntryCopy { run, entry, .. } = *copy;
-    !entry.is_operand() && may_come_later(entry, stat) && run.ctx.descriptors.lend()
-}
-
 /// Queues a large file as a task of its own, so that several workers can share a directory of large files.
-pub(super) fn queue(
-    copy: &mut EntryCopy<'_, '_, '_, '_>,
-    stat: &Stat,
-    source: Option<OpenSource>,
-) -> Processed {
+#[cold]
+pub(super) fn queue(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Processed {
     let file = LargeFile {
-        source: source.map(SharedSource::from),
         entry: StoredEntry::of(copy.entry),
-        needs: Needs::of(stat),
+        needs: Needs {
+            bytes: bytes_on_disk(source),
+            overwrites: false,
+        },
     };
     push(Some(Box::new(file)), copy.worker);
     Processed::QueuedLarge
@@ -319,31 +282,16 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
     };
     // There may be room for another one, too.
     push(run.room.next(), worker);
-    let LargeFile {
-        source,
-        entry,
-        needs,
-    } = *file;
+    let LargeFile { entry, needs } = *file;
     if let Some(node) = &entry.place.parent {
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
     }
-    resume(entry, worker, |copy| match source {
-        Some(source) => copy_content(copy, take(copy.entry, source)?).map(drop),
-        None => match copy.look_at_source()? {
-            ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
-            ControlFlow::Break(_) => Ok(()),
-        },
+    resume(entry, worker, |copy| match copy.look_at_source()? {
+        ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
+        ControlFlow::Break(_) => Ok(()),
     });
-    ctx.descriptors.take_back();
     push(run.room.end(needs), worker);
-}
-
-/// Returns the source of a file that was queued.
-fn take(entry: &Entry<'_>, source: SharedSource) -> Result<OpenSource, Failure> {
-    source
-        .take(&entry.ctx.descriptors)
-        .map_err(|errno| Failure::making(entry.source_error(Operation::OpenSource, errno)))
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -366,30 +314,17 @@ fn dest_dir<'n>(ctx: &Context<'_>, entry: &'n StoredEntry) -> Option<Pinned<'n>>
 }
 
 /// Fails before a dest is touched, if a large file has no room.
-#[cold]
+#[inline]
 pub(super) fn check_room(
     run: &CopyRun<'_>,
     entry: &Entry<'_>,
     source: &Stat,
 ) -> Result<(), Failure> {
-    if !has_much_content(entry, source) {
-        return Ok(());
-    }
-    match run.room.shortage(entry, source) {
+    let is_large = has_much_content(entry, source);
+    match is_large.then(|| run.room.shortage(entry, source)).flatten() {
         None => Ok(()),
         Some(errno) => Err(entry.making_failure(Operation::Write, errno)),
     }
-}
-
-/// Copies the content if there is room.
-#[cold]
-pub(super) fn copy_content(
-    copy: &mut EntryCopy<'_, '_, '_, '_>,
-    source: OpenSource,
-) -> Result<Processed, Failure> {
-    let EntryCopy { run, entry, .. } = *copy;
-    check_room(run, entry, &source.stat)?;
-    copy.copy_content(&source)
 }
 
 #[cfg(test)]
@@ -405,7 +340,6 @@ mod tests {
             operand: 0,
         };
         Box::new(LargeFile {
-            source: None,
             entry: StoredEntry {
                 place,
                 kind: FileType::RegularFile,

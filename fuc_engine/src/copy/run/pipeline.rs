@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! copy_listed            makes links and symbolic links without a look; or calls look_and_copy
-//! copy_file              the plain way of regular files: opens one without a look, and queues it if it is large;
-//!                        if its type has changed, calls look_and_copy
+//! copy_file              the plain way of regular files: opens one without a look; queues a large file, which is looked at
+//!                        when its turn comes; if the type of a source has changed, calls look_and_copy
 //!   look_and_copy        looks at the source; queues a directory or a large file, or calls
 //!     copy_looked        chooses what is made, by the type just seen
 //!       make_or_link     links to the copy of another name of the source, if there is one
@@ -22,7 +22,6 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::large::TASK_FROM;
 use super::{CopyTask, EntryCopy, Processed, durable, large, sharing, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
@@ -125,36 +124,25 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         looked.unwrap_or_else(failed)
     }
 
-    /// Copies the content of a source that is open, or queues that as a task.
+    /// Copies the content of a source that is open, or queues a large file.
     // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
     // data. The guard's case `cpz-files-with-data` counts them.
     #[inline(always)]
     fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
         self.worker.scratch.own.expects_empty = source.is_known_empty();
-        let is_large = source.stat.st_size as u64 >= TASK_FROM;
-        if !is_large || self.entry.has_other_names(&source.stat) {
-            return self.copy_content(&source);
+        if large::may_come_later(self.entry, &source.stat) {
+            return Ok(large::queue(self, &source.stat));
         }
-        let stat = source.stat;
-        match large::try_lend(self, &stat) {
-            true => Ok(large::queue(self, &stat, Some(source))),
-            false => large::copy_content(self, source),
-        }
-    }
-
-    /// Copies the content of a source that is open.
-    #[inline(always)]
-    pub(super) fn copy_content(&mut self, source: &OpenSource) -> Result<Processed, Failure> {
         self.make_or_link(Making::File, Some(&source.stat), |copy, way| {
-            copy.fill(source, way)
+            copy.fill(&source, way)
         })
     }
 
     /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
     pub(super) fn look_and_copy(&mut self) -> Result<Processed, Failure> {
         match self.look_at_source()? {
-            ControlFlow::Continue(source) if large::try_lend(self, &source) => {
-                Ok(large::queue(self, &source, None))
+            ControlFlow::Continue(source) if large::may_come_later(self.entry, &source) => {
+                Ok(large::queue(self, &source))
             }
             ControlFlow::Continue(source) => self.copy_looked(&source),
             ControlFlow::Break(processed) => Ok(processed),
@@ -203,9 +191,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             return self.make_or_link(Making::File, Some(source), |copy, way| {
                 if copy.link_unchanged(source, way)? {
                     return Ok(Some(None));
-                }
-                if copy.entry.ctx.older.is_some() {
-                    large::check_room(copy.run, copy.entry, source)?;
                 }
                 let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
                 copy.fill(&opened, way)
@@ -454,21 +439,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
         loop {
-            let looked = self.look_at_dest(making, source, is_occupied)?;
-            // A link needs no room.
-            let may_link = self.entry.ctx.older.is_some();
-            let needs_room = match looked {
-                Looked::Make(Way::Create | Way::Replace(_), _) => !may_link,
-                Looked::Make(..) | Looked::Vacate(..) => true,
-                Looked::Keep(..) => false,
-            };
-            if needs_room
-                && making == Making::File
-                && let Some(source) = source
-            {
-                large::check_room(self.run, self.entry, source)?;
-            }
-            let made = match looked {
+            let made = match self.look_at_dest(making, source, is_occupied)? {
                 Looked::Make(way, change) => {
                     let entry = &Entry {
                         change,
@@ -477,6 +448,11 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                     make(&mut self.with_entry(entry), way)?
                 }
                 Looked::Vacate(settled, dest, change) => {
+                    if making == Making::File
+                        && let Some(source) = source
+                    {
+                        large::check_room(self.run, self.entry, source)?;
+                    }
                     return self.vacate_and_make(settled, &dest, change, make);
                 }
                 Looked::Keep(settled, dest) => return Ok(Outcome::Kept(settled, dest)),
@@ -576,6 +552,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     #[inline(always)]
     fn fill(&mut self, source: &OpenSource, way: Way) -> Result<Option<Written>, Failure> {
         let entry = self.entry;
+        if !entry.is_vacated {
+            large::check_room(self.run, entry, &source.stat)?;
+        }
         let Some(dest) = dest::open(entry, source, way)? else {
             return Ok(None);
         };
