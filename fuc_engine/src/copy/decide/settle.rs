@@ -20,19 +20,10 @@
 //! | 14 | a symbolic link or a special file is copied | is unlinked. See [`Rules::unlinks_for`] for those that stay |
 //! | 15 | a link is made instead of a copy | is replaced by `--force`, or if it has other names and hard links are preserved; by a hard link also if the user was asked; or stays |
 //!
-//! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists".
+//! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists". This is the order in
+//! which cp decides.
 //!
-//! The dest of a directory:
-//!
-//! | | if | the dest |
-//! |---|---|---|
-//! | 1 | nothing is there | is created; or stays, if that has failed because something is there |
-//! | 2 | it may be the directory of another name | stays |
-//! | 3 | it is a directory | gets the entries |
-//! | 4 | it may be the copy of another name, or dests are not backed up | is refused as the same file if it is a link to the source, and cp would compare them; or else as no directory |
-//! | 5 | dests are backed up | becomes a backup |
-//!
-//! This is the order in which cp decides.
+//! What happens to the dest of a directory is settled in `make/directory`.
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -238,50 +229,6 @@ pub(crate) fn settle(rules: Rules<'_>, making: Making, pair: &Pair<'_>) -> Settl
             _ if rules.separates(dest) => Settled::Unlink,
             _ => Settled::Make(Way::Stay(Errno::EXIST)),
         },
-    }
-}
-
-/// The file at the dest of a directory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Occupant {
-    Nothing,
-    /// Nothing, although creation has failed because something is there: another process has removed it, or the name is that
-    /// of a link to nothing with a slash at the end.
-    Hidden,
-    Directory,
-    Other,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SettledDirectory {
-    Create,
-    /// Copy the entries to the directory that is there.
-    Fill,
-    /// Rename what is there to its backup, and create the directory.
-    BackUp,
-    /// The dest stays, and making the directory fails with this error.
-    Stay(Errno),
-    Refuse(Refusal),
-}
-
-/// Settles what happens to the dest of a directory. The facts that cost system calls are looked up only if they are needed:
-/// whether it may be the copy of another name, and whether it is a link to the source that cp would compare with it.
-pub(crate) fn settle_directory(
-    dest: Occupant,
-    backs_up: bool,
-    may_be_other_copy: impl Fn() -> bool,
-    is_led_to_source: impl Fn() -> bool,
-) -> SettledDirectory {
-    match dest {
-        Occupant::Nothing => SettledDirectory::Create,
-        Occupant::Hidden => SettledDirectory::Stay(Errno::EXIST),
-        Occupant::Directory if may_be_other_copy() => SettledDirectory::Stay(Errno::EXIST),
-        Occupant::Directory => SettledDirectory::Fill,
-        Occupant::Other if backs_up && !may_be_other_copy() => SettledDirectory::BackUp,
-        Occupant::Other => SettledDirectory::Refuse(match is_led_to_source() {
-            true => Refusal::SameFile,
-            false => Refusal::NonDirectoryByDirectory,
-        }),
     }
 }
 

@@ -14,7 +14,6 @@ use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::cycles;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
-use crate::copy::decide::settle::{Occupant, SettledDirectory, settle_directory};
 use crate::copy::dest::backup::{self, BackupNumbers};
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, FileTime, Mark, Symlinks};
@@ -245,34 +244,39 @@ impl Entering<'_> {
         }
     }
 
-    /// Settles what happens to the dest. Returns `None` if the directory must be created.
+    /// Settles what happens to the dest, in the order of cp. Returns `None` if the directory must be created.
     /// If the place `is_occupied`, that has failed before.
+    ///
+    /// | if | the dest |
+    /// |---|---|
+    /// | nothing is there | is created; or stays, if that has failed because something is there |
+    /// | it is a directory, perhaps that of another name | stays |
+    /// | it is a directory | gets the entries |
+    /// | dests are backed up, and it is not the copy of another name | becomes a backup |
+    /// | it is a link to the source, and cp would compare them | is refused as the same file |
+    /// | it is anything else | is refused as no directory |
     fn settle(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
         let entry = self.entry;
         let seen = self
             .look()
             .map_err(|errno| entry.dest_error(Operation::Stat, errno))?;
-        let occupant = match &seen {
-            None if is_occupied => Occupant::Hidden,
-            None => Occupant::Nothing,
-            Some(Present::Directory(_)) => Occupant::Directory,
-            Some(Present::Other(_)) => Occupant::Other,
+        let may_be_other_copy = || !entry.is_operand() && collisions::may_be_other_copy(entry);
+        let backs_up = entry.ctx.policy.options.rules.backup.is_some()
+            && self.purpose != Purpose::ProcessEntries;
+        let stays = match &seen {
+            None => is_occupied,
+            Some(Present::Directory(_)) => may_be_other_copy(),
+            Some(Present::Other(_)) if backs_up && !may_be_other_copy() => false,
+            Some(Present::Other(_)) if self.compares_targets() && self.is_led_to_source() => {
+                return Err(entry.refused(Refusal::SameFile).error);
+            }
+            Some(Present::Other(_)) => {
+                return Err(entry.refused(Refusal::NonDirectoryByDirectory).error);
+            }
         };
-        let settled = settle_directory(
-            occupant,
-            entry.ctx.policy.options.rules.backup.is_some()
-                && self.purpose != Purpose::ProcessEntries,
-            || !entry.is_operand() && collisions::may_be_other_copy(entry),
-            || self.compares_targets() && self.is_led_to_source(),
-        );
-        match settled {
-            SettledDirectory::Create | SettledDirectory::Fill | SettledDirectory::BackUp => {
-                Ok(seen)
-            }
-            SettledDirectory::Stay(errno) => {
-                Err(entry.dest_error(Operation::CreateDirectory, errno))
-            }
-            SettledDirectory::Refuse(refusal) => Err(entry.refused(refusal).error),
+        match stays {
+            true => Err(entry.dest_error(Operation::CreateDirectory, Errno::EXIST)),
+            false => Ok(seen),
         }
     }
 
