@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::decide::mode::Origin;
 use super::entry::{Entry, refused};
-use super::facts::{CopyNode, Fingerprint, Symlinks};
+use super::facts::{CopyNode, Fingerprint, Mark, Symlinks};
 use crate::error::{Error, Refusal};
 use crate::node::{Dir, Side};
 use crate::paths;
@@ -39,7 +39,7 @@ pub(super) fn check(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> 
     if is_root || has_own_number && is_seen_copy(entry, source) || is_dest_by_path(entry, source) {
         return Err(into_itself(entry));
     }
-    let is_behind_link = |parent: &CopyNode| parent.state.is_behind_link();
+    let is_behind_link = |parent: &CopyNode| parent.state.marks.has(Mark::BEHIND_LINK);
     if symlinks == Symlinks::Follow
         || entry.node.is_some_and(is_behind_link)
         || entry.ctx.policy.options.rules.follow_links_to_directories

@@ -113,64 +113,53 @@ impl Dir for CopyDir {
 
 pub(super) type CopyNode = Arc<Node<CopyDir>>;
 
-/// Facts about a directory that are needed until it is finished.
-pub(super) struct DirFacts {
-    /// The dest gets the attributes of its source.
-    pub(super) gets_attributes: bool,
-    /// A symbolic link was followed to the source.
-    pub(super) is_behind_link: bool,
-    /// The dest has its time of access already.
-    pub(super) has_access_time: bool,
-    /// Says whether this run created the dest.
-    pub(super) origin: Origin,
-    /// Says whether entries created in the dest may inherit an ACL from it.
-    pub(super) inherited_acl: DestAcl,
-    /// No other user may rename entries of the dest, unless it is the owner.
-    pub(super) keeps_entries: bool,
-    /// The mode to set in the end, if it differs from the present one.
-    pub(super) mode_pending: Option<u32>,
-}
-
-/// [`DirFacts`], the facts inherited from the parent, and what was found when the directory was entered, in the four bytes
-/// that a node has room for.
+/// The facts about a directory that are needed until it is finished, in the four bytes that a node has room for.
 pub(super) struct Mark {
     /// The mode to set in the end, with [`HAS_MODE`](Self::HAS_MODE), or zero.
     mode: u16,
-    marks: Marks,
+    pub(super) marks: Marks,
 }
 
 impl Mark {
     const HAS_MODE: u16 = 1 << 12;
 
-    const UNLISTED: u16 = 1;
-    const HAS_ACCESS_TIME: u16 = 1 << 1;
-    const GETS_ATTRIBUTES: u16 = 1 << 2;
-    const COMPARED: u16 = 1 << 3;
+    /// The source is not listed.
+    pub(super) const UNLISTED: u16 = 1;
+    /// The dest has its time of access already.
+    pub(super) const HAS_ACCESS_TIME: u16 = 1 << 1;
+    /// The dest gets the attributes of its source.
+    pub(super) const GETS_ATTRIBUTES: u16 = 1 << 2;
+    /// A mirror has compared the names in the directory.
+    pub(super) const COMPARED: u16 = 1 << 3;
     // Set if the directory of an ancestor will be needed again. An evicted one is reopened while
     // its child is still open.
     const RETURNS_TO_SOURCE: u16 = 1 << 4;
     const RETURNS_TO_DEST: u16 = 1 << 5;
     const RETURNS: u16 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
-    const UNCLEAR: u16 = 1 << 6;
-    const BEHIND_LINK: u16 = 1 << 8;
-    const CREATED: u16 = 1 << 9;
-    const GIVES_ACL: u16 = 1 << 10;
-    const KEEPS_ENTRIES: u16 = 1 << 11;
+    /// A mirror could not compare the names in the directory, which was reported.
+    pub(super) const UNCLEAR: u16 = 1 << 6;
+    /// A symbolic link was followed to the source, or to one above it.
+    pub(super) const BEHIND_LINK: u16 = 1 << 8;
+    /// This run has created the dest, and has copied no other directory to it.
+    pub(super) const CREATED: u16 = 1 << 9;
+    /// Entries created in the dest may inherit an ACL from it.
+    pub(super) const GIVES_ACL: u16 = 1 << 10;
+    /// No other user may rename entries of the dest, unless it is the owner.
+    pub(super) const KEEPS_ENTRIES: u16 = 1 << 11;
+    /// What matters to the entries of the directory. It takes the highest bits, so that it can travel in a byte.
+    #[cfg(feature = "distribute")]
+    const OF_ENTRIES: u16 =
+        Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;
 
-    pub(super) fn new(parent: Option<&CopyNode>, facts: &DirFacts) -> Self {
-        let marks = [
-            (facts.gets_attributes, Self::GETS_ATTRIBUTES | Self::RETURNS),
-            (facts.is_behind_link, Self::BEHIND_LINK),
-            (facts.has_access_time, Self::HAS_ACCESS_TIME),
-            (facts.origin == Origin::Created, Self::CREATED),
-            (facts.inherited_acl == DestAcl::Possible, Self::GIVES_ACL),
-            (facts.keeps_entries, Self::KEEPS_ENTRIES),
-        ];
-        let marks = marks.iter().filter(|(is_set, _)| *is_set);
-        let marks = marks.fold(parent.map_or(0, Self::inherited), |all, (_, mark)| {
-            all | mark
-        });
-        let mode = facts.mode_pending;
+    /// Makes the mark of a directory in `parent`, with the facts that are true, and those that it inherits. The mode is the one
+    /// to set in the end, if it differs from the present one.
+    pub(super) fn new(parent: Option<&CopyNode>, mode: Option<u32>, facts: &[(u16, bool)]) -> Self {
+        let facts = facts.iter().filter(|(_, is_true)| *is_true);
+        let inherited = parent.map_or(0, Self::inherited);
+        let mut marks = facts.fold(inherited, |all, (mark, _)| all | mark);
+        if marks & Self::GETS_ATTRIBUTES != 0 {
+            marks |= Self::RETURNS;
+        }
         Self {
             mode: mode.map_or(0, |mode| mode as u16 & 0o7777 | Self::HAS_MODE),
             marks: Marks::new(marks),
@@ -188,72 +177,41 @@ impl Mark {
         marks
     }
 
-    /// Notes that the entries of another directory were copied to the dest before.
-    pub(super) fn note_merged(&self) {
-        self.marks.clear(Self::CREATED);
+    /// Notes that the dest has its attributes and its mode.
+    pub(super) fn complete(&mut self) {
+        self.mode = 0;
+        self.marks.clear(Self::GETS_ATTRIBUTES);
     }
 
-    /// Notes that the source is not listed.
-    pub(super) fn note_unlisted(&self) {
-        self.marks.set(Self::UNLISTED);
+    /// Returns what another engine must know to copy entries of the directory.
+    #[cfg(feature = "distribute")]
+    pub(super) fn inheritance(&self) -> u8 {
+        ((self.marks.all() & Self::OF_ENTRIES) >> 8) as u8
     }
 
-    pub(super) fn is_unlisted(&self) -> bool {
-        self.marks.has(Self::UNLISTED)
-    }
-
-    /// Notes that a mirror has compared the names in the directory.
-    pub(super) fn note_compared(&self) {
-        self.marks.set(Self::COMPARED);
-    }
-
-    pub(super) fn is_compared(&self) -> bool {
-        self.marks.has(Self::COMPARED)
-    }
-
-    /// Notes that a mirror could not compare the names in the directory, which was reported.
-    pub(super) fn note_unclear(&self) {
-        self.marks.set(Self::UNCLEAR);
-    }
-
-    pub(super) fn is_unclear(&self) -> bool {
-        self.marks.has(Self::UNCLEAR)
-    }
-
-    pub(super) fn gets_attributes(&self) -> bool {
-        self.marks.has(Self::GETS_ATTRIBUTES)
-    }
-
-    pub(super) fn has_access_time(&self) -> bool {
-        self.marks.has(Self::HAS_ACCESS_TIME)
-    }
-
-    /// Returns `true` if a symbolic link was followed to this source or to one above it.
-    pub(super) fn is_behind_link(&self) -> bool {
-        self.marks.has(Self::BEHIND_LINK)
+    /// Makes the mark of a directory of another engine, which has returned its `inheritance`.
+    #[cfg(feature = "distribute")]
+    pub(super) fn borrowed(inheritance: u8) -> Self {
+        Self {
+            mode: 0,
+            marks: Marks::new(u16::from(inheritance) << 8 & Self::OF_ENTRIES),
+        }
     }
 
     /// Returns whether this run created the dest.
     pub(super) fn origin(&self) -> Origin {
-        if self.marks.has(Self::CREATED) {
-            Origin::Created
-        } else {
-            Origin::Existing
+        match self.marks.has(Self::CREATED) {
+            true => Origin::Created,
+            false => Origin::Existing,
         }
     }
 
     /// Returns whether entries created in the dest may inherit an ACL from it.
     pub(super) fn inherited_acl(&self) -> DestAcl {
-        if self.marks.has(Self::GIVES_ACL) {
-            DestAcl::Possible
-        } else {
-            DestAcl::Absent
+        match self.marks.has(Self::GIVES_ACL) {
+            true => DestAcl::Possible,
+            false => DestAcl::Absent,
         }
-    }
-
-    /// Returns `true` if no other user may rename entries of the dest, unless it is the owner.
-    pub(super) fn keeps_entries(&self) -> bool {
-        self.marks.has(Self::KEEPS_ENTRIES)
     }
 
     /// Returns the mode to set in the end.
@@ -263,11 +221,10 @@ impl Mark {
 
     /// Returns `true` if an ancestor's directory will be needed again.
     pub(super) fn returns_to(&self, side: Side) -> bool {
-        let flag = match side {
+        self.marks.has(match side {
             Side::Source => Self::RETURNS_TO_SOURCE,
             Side::Dest => Self::RETURNS_TO_DEST,
-        };
-        self.marks.has(flag)
+        })
     }
 }
 
@@ -283,22 +240,18 @@ mod tests {
 
     #[test]
     fn a_mark_keeps_mode_and_flags_apart() {
-        let mark = |gets_attributes, mode_pending| {
-            let facts = DirFacts {
-                gets_attributes,
-                is_behind_link: false,
-                has_access_time: true,
-                origin: Origin::Existing,
-                inherited_acl: DestAcl::Absent,
-                keeps_entries: false,
-                mode_pending,
-            };
-            Mark::new(None, &facts)
+        let mark = |gets_attributes, mode| {
+            let facts = [
+                (Mark::GETS_ATTRIBUTES, gets_attributes),
+                (Mark::BEHIND_LINK, false),
+                (Mark::HAS_ACCESS_TIME, true),
+            ];
+            Mark::new(None, mode, &facts)
         };
         let all = mark(true, Some(0o7777));
         assert_eq!(all.mode(), Some(0o7777));
         assert!(all.returns_to(Side::Source) && all.returns_to(Side::Dest));
-        assert!(all.has_access_time() && !all.is_behind_link());
+        assert!(all.marks.has(Mark::HAS_ACCESS_TIME) && !all.marks.has(Mark::BEHIND_LINK));
         assert_eq!(all.origin(), Origin::Existing);
         assert_eq!(all.inherited_acl(), DestAcl::Absent);
         let none = mark(false, None);

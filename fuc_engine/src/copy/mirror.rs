@@ -32,7 +32,7 @@ use rustix::io::Errno;
 use super::collisions::has_other_spelling;
 use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
-use super::facts::{CopyNode, FileId, Symlinks};
+use super::facts::{CopyNode, FileId, Mark, Symlinks};
 use super::operand::ancestry;
 use super::options::{Deletion, LinkKind, Replace};
 use crate::error::{Cause, Error, Operation, Refusal};
@@ -170,7 +170,7 @@ fn is_mirrored(ctx: &Context<'_>, node: &CopyNode) -> bool {
 
 /// Returns `true` if the dest has listed a directory by the name of its source, and not by a name that it takes for that.
 fn has_own_name(ctx: &Context<'_>, parent: &CopyNode, node: &CopyNode) -> bool {
-    if !parent.state.is_compared() {
+    if !parent.state.marks.has(Mark::COMPARED) {
         let dest = ctx.descriptors.pin(parent, Side::Dest, ctx);
         return dest.is_ok_and(|dest| !has_other_spelling(dest.as_fd(), &node.place.name));
     }
@@ -212,9 +212,9 @@ pub(super) fn delete_extraneous(ctx: &Context<'_>, node: &CopyNode) {
         deleted
     });
     match deleted {
-        Ok(()) => node.state.note_compared(),
+        Ok(()) => node.state.marks.set(Mark::COMPARED),
         Err(error) => {
-            node.state.note_unclear();
+            node.state.marks.set(Mark::UNCLEAR);
             ctx.fail(node.place.operand, error);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::facts::{CopyNode, FileId};
+use super::facts::{CopyNode, FileId, Mark};
 use crate::hashing::HashMap;
 use crate::sync::lock;
 
@@ -99,7 +99,8 @@ impl Writers {
         let queue = match siblings.entry(dest.dest) {
             Entry::Vacant(free) => free.insert(Queue::default()),
             Entry::Occupied(queue) => {
-                node.state.note_merged();
+                // The entries of another directory were copied to the dest before.
+                node.state.marks.clear(Mark::CREATED);
                 queue.into_mut()
             }
         };

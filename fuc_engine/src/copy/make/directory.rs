@@ -16,7 +16,7 @@ use crate::copy::cycles;
 use crate::copy::decide::mode::{self, DestAcl, Origin};
 use crate::copy::dest::backup::{self, BackupNumbers};
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, FileId, FileTime, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, FileId, FileTime, Mark, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Node, Place, Side};
@@ -127,18 +127,15 @@ impl Entering<'_> {
             let is_complete = ctx.policy.makes_hard_links();
             return Err((!is_complete).then(|| entry.refused(Refusal::SameFile).error));
         }
-        let facts = self
+        let mut mark = self
             .describe(&source, dest.as_fd(), &stat, origin)
             .map_err(failed(Operation::SetMode))?;
         if origin == Origin::Created {
             entry.emit_copied(None);
         }
-        let mark = match &source.unlisted {
-            None => Mark::new(entry.node, &facts),
-            Some(unlisted) => {
-                self.finish_unlisted(unlisted, facts, [source.fd.as_fd(), dest.as_fd()])
-            }
-        };
+        if let Some(unlisted) = &source.unlisted {
+            self.finish_unlisted(unlisted, &mut mark, [source.fd.as_fd(), dest.as_fd()]);
+        }
         Ok(Opened {
             dir: CopyDir::new(id, stat.identity),
             mark,
@@ -363,7 +360,7 @@ impl Entering<'_> {
         dest: BorrowedFd<'_>,
         seen: &DirStat,
         origin: Origin,
-    ) -> Result<DirFacts, Errno> {
+    ) -> Result<Mark, Errno> {
         let entry = self.entry;
         let policy = &entry.ctx.policy;
         let mut mode_pending = None;
@@ -383,19 +380,22 @@ impl Entering<'_> {
             mode_pending = last.or(mode_pending);
         }
         let inode = Inode::PathOnly(dest);
-        Ok(DirFacts {
-            gets_attributes,
-            is_behind_link: source.symlinks == Symlinks::Follow,
-            // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
-            // have it, that is reported when its attributes are set.
-            has_access_time: source
-                .accessed
-                .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok()),
-            origin,
-            inherited_acl: self.inherited_acl(&inode, seen, origin),
-            keeps_entries: seen.mode & mode::WRITABLE_BY_OTHERS == 0,
-            mode_pending,
-        })
+        // Listing changes the source's time of access, so the dest gets it now. If the dest cannot
+        // have it, that is reported when its attributes are set.
+        let has_access_time = source
+            .accessed
+            .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok());
+        let gives_acl = self.inherited_acl(&inode, seen, origin) == DestAcl::Possible;
+        let keeps_entries = seen.mode & mode::WRITABLE_BY_OTHERS == 0;
+        let facts = [
+            (Mark::GETS_ATTRIBUTES, gets_attributes),
+            (Mark::BEHIND_LINK, source.symlinks == Symlinks::Follow),
+            (Mark::HAS_ACCESS_TIME, has_access_time),
+            (Mark::CREATED, origin == Origin::Created),
+            (Mark::GIVES_ACL, gives_acl),
+            (Mark::KEEPS_ENTRIES, keeps_entries),
+        ];
+        Ok(Mark::new(entry.node, mode_pending, &facts))
     }
 
     /// Returns whether what is created in the dest may inherit an ACL from it.
@@ -403,7 +403,8 @@ impl Entering<'_> {
         let ctx = self.entry.ctx;
         // It is the directory that was created, and has no default ACL.
         let inherits_nothing = |parent: &CopyNode| {
-            parent.state.keeps_entries() && parent.state.inherited_acl() == DestAcl::Absent
+            let marks = &parent.state.marks;
+            marks.has(Mark::KEEPS_ENTRIES) && !marks.has(Mark::GIVES_ACL)
         };
         if !ctx.policy.replaces_acls() {
             return DestAcl::Absent;
@@ -423,25 +424,22 @@ impl Entering<'_> {
     fn finish_unlisted(
         &self,
         unlisted: &Unlisted,
-        mut facts: DirFacts,
+        mark: &mut Mark,
         [source, dest]: [BorrowedFd<'_>; 2],
-    ) -> Mark {
+    ) {
         let entry = self.entry;
         if let Some(errno) = unlisted.errno {
             entry.fail(entry.source_error(Operation::ReadDirectory, errno));
         }
-        let mut mark = Mark::new(entry.node, &facts);
-        if facts.gets_attributes {
+        mark.marks.set(Mark::UNLISTED);
+        if mark.marks.has(Mark::GETS_ATTRIBUTES) {
             let source = Inode::PathOnly(source);
-            let set = transfer(entry.ctx, &mark, source, &unlisted.seen, dest);
+            let set = transfer(entry.ctx, mark, source, &unlisted.seen, dest);
             if let Err(error) = entry.report_attributes(set) {
                 entry.fail(error);
             }
-            (facts.gets_attributes, facts.mode_pending) = (false, None);
-            mark = Mark::new(entry.node, &facts);
+            mark.complete();
         }
-        mark.note_unlisted();
-        mark
     }
 }
 
@@ -479,7 +477,7 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     let mark = &node.state;
     let failed = |side, operation| move |errno| ctx.node_error(node, side, operation, errno);
     let pin = |side| ctx.descriptors.pin(node, side, ctx);
-    if mark.gets_attributes() {
+    if mark.marks.has(Mark::GETS_ATTRIBUTES) {
         let unseen = failed(Side::Source, Operation::Stat);
         let source = pin(Side::Source).map_err(unseen)?;
         let stat = sys::stat_open(source.as_fd()).map_err(unseen)?;
@@ -515,7 +513,7 @@ fn transfer(
             Origin::Created => mark.inherited_acl(),
             Origin::Existing => DestAcl::Possible,
         },
-        has_access_time: mark.has_access_time(),
+        has_access_time: mark.marks.has(Mark::HAS_ACCESS_TIME),
         is_parent: false,
         has_rights: false,
         mode: mark.mode(),

@@ -10,7 +10,7 @@ use crate::copy::collisions;
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::{DestAcl, Origin};
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode, DirFacts, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::make::directory;
 use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::Roots;
@@ -45,46 +45,18 @@ pub(super) fn give_to_home(
     Some(Ok(Processed::Handled))
 }
 
-/// A mark's facts that matter to the entries of its directory.
-const BEHIND_LINK: u8 = 1;
-const CREATED: u8 = 2;
-const GIVES_ACL: u8 = 4;
-const KEEPS_ENTRIES: u8 = 8;
-
 impl Sharer<CopyDir> for CopyRun<'_> {
     fn operands(&self) -> usize {
         self.ctx.operands.len()
     }
 
     fn inheritance(mark: &Mark) -> u8 {
-        let facts = [
-            (mark.is_behind_link(), BEHIND_LINK),
-            (mark.origin() == Origin::Created, CREATED),
-            (mark.inherited_acl() == DestAcl::Possible, GIVES_ACL),
-            (mark.keeps_entries(), KEEPS_ENTRIES),
-        ];
-        let found = facts.into_iter().filter(|(has, _)| *has);
-        found.map(|(_, fact)| fact).sum()
+        mark.inheritance()
     }
 
     fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
-        let has = |fact| inheritance & fact != 0;
-        let facts = DirFacts {
-            gets_attributes: false,
-            is_behind_link: has(BEHIND_LINK),
-            has_access_time: false,
-            origin: match has(CREATED) {
-                true => Origin::Created,
-                false => Origin::Existing,
-            },
-            inherited_acl: match has(GIVES_ACL) {
-                true => DestAcl::Possible,
-                false => DestAcl::Absent,
-            },
-            keeps_entries: has(KEEPS_ENTRIES),
-            mode_pending: None,
-        };
-        Node::new(place, Mark::new(None, &facts), CopyDir::unknown(), None)
+        let mark = Mark::borrowed(inheritance);
+        Node::new(place, mark, CopyDir::unknown(), None)
     }
 
     fn reach_first(&self, operand: u32, side: Side) -> Result<Fd, Errno> {
@@ -112,7 +84,7 @@ impl Sharer<CopyDir> for CopyRun<'_> {
     fn needs_identity(&self, above: &Node<CopyDir>) -> bool {
         let policy = &self.ctx.policy;
         above.place.parent.is_none()
-            || above.state.is_behind_link()
+            || above.state.marks.has(Mark::BEHIND_LINK)
             || policy.symlinks_of_entries == Symlinks::Follow
             || policy.options.rules.follow_links_to_directories
     }
@@ -197,16 +169,8 @@ mod tests {
 
     #[test]
     fn a_borrowed_mark_has_what_its_entries_need_and_no_more() {
-        let facts = DirFacts {
-            gets_attributes: true,
-            is_behind_link: true,
-            has_access_time: true,
-            origin: Origin::Created,
-            inherited_acl: DestAcl::Possible,
-            keeps_entries: true,
-            mode_pending: Some(0o755),
-        };
-        let inheritance = CopyRun::inheritance(&Mark::new(None, &facts));
+        let all = [(u16::MAX, true)];
+        let inheritance = CopyRun::inheritance(&Mark::new(None, Some(0o755), &all));
         let options = CopyOp::default();
         let dest = Dest::Exactly("d".into());
         let failures = std::sync::Mutex::new(Vec::new());
@@ -217,10 +181,7 @@ mod tests {
             operand: 0,
         };
         let borrowed = &run.borrow(place, inheritance).state;
-        assert!(borrowed.is_behind_link() && borrowed.keeps_entries());
-        assert_eq!(borrowed.origin(), Origin::Created);
-        assert_eq!(borrowed.inherited_acl(), DestAcl::Possible);
-        assert!(!borrowed.gets_attributes() && borrowed.mode().is_none());
-        assert!(!borrowed.returns_to(Side::Source) && !borrowed.returns_to(Side::Dest));
+        let needed = Mark::BEHIND_LINK | Mark::CREATED | Mark::GIVES_ACL | Mark::KEEPS_ENTRIES;
+        assert_eq!((borrowed.marks.all(), borrowed.mode()), (needed, None));
     }
 }

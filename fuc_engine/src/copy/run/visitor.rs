@@ -12,7 +12,7 @@ use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode};
+use crate::copy::facts::{CopyDir, CopyNode, Mark};
 use crate::copy::make::{CopyScratch, directory};
 use crate::copy::mirror;
 use crate::descriptors::{Descriptors, Roots};
@@ -117,7 +117,7 @@ impl Visitor for CopyRun<'_> {
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));
                 let is_left_empty = ctx.policy.options.one_file_system && is_mount_point(&node);
                 // If the source is not listed because of a failure, that was reported.
-                if entered.is_ok() && !is_left_empty && !node.state.is_unlisted() {
+                if entered.is_ok() && !is_left_empty && !node.state.marks.has(Mark::UNLISTED) {
                     return Some(node);
                 }
                 walk::leave(Some(node), worker);
@@ -182,7 +182,7 @@ impl Visitor for CopyRun<'_> {
     }
 
     fn not_listed(&self, node: &CopyNode, errno: Errno) {
-        if node.state.is_unclear() {
+        if node.state.marks.has(Mark::UNCLEAR) {
             return;
         }
         let operation = Operation::ReadDirectory;
