@@ -34,7 +34,6 @@ use super::durability::Durability;
 use super::entry::{Entry, StoredEntry};
 use super::facts::{CopyDir, FileId, Symlinks};
 use super::make::hardlink::LinkTable;
-use super::make::{CopyScratch, CopyWorker};
 use super::mirror;
 use super::operand::{Bases, Operands};
 use super::options::{CopyOp, Dereference, Dest};
@@ -321,22 +320,18 @@ fn one_by_one(operands: usize) -> Vec<Range<u32>> {
     (0..operands as u32).map(|i| i..i + 1).collect()
 }
 
-impl CopyWorker for Walker<'_, '_, CopyRun<'_>> {
-    fn scratch(&mut self) -> &mut CopyScratch {
-        &mut self.scratch.own
-    }
-
-    fn copied_piece(&mut self, bytes: u64) -> Next {
-        let report = &self.job.ctx.report;
-        self.scratch.tally.bytes += bytes;
-        report.publish(&mut self.scratch.tally);
-        self.count(bytes / BYTES_PER_WORK);
-        report.throttle(0, bytes);
-        self.checkpoint();
-        match report.must_stop() {
-            true => Next::Cancel,
-            false => Next::Piece,
-        }
+/// Accounts for a piece of a large file that was copied, and lets other workers have queued work before the next piece.
+/// Returns [`Next::Cancel`] if the run was cancelled.
+fn note_piece(worker: &mut Walker<'_, '_, CopyRun<'_>>, bytes: u64) -> Next {
+    let report = &worker.job.ctx.report;
+    worker.scratch.tally.bytes += bytes;
+    report.publish(&mut worker.scratch.tally);
+    worker.count(bytes / BYTES_PER_WORK);
+    report.throttle(0, bytes);
+    worker.checkpoint();
+    match report.must_stop() {
+        true => Next::Cancel,
+        false => Next::Piece,
     }
 }
 

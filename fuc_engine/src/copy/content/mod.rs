@@ -86,7 +86,7 @@ pub(super) enum Next {
 }
 
 /// Called between the pieces of a large file, with the bytes moved since the last call.
-type OnPiece<'p> = &'p mut dyn FnMut(u64) -> Next;
+pub(super) type OnPiece<'p> = &'p mut dyn FnMut(u64) -> Next;
 
 /// The reason why content could not be moved, by the side that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,10 +20,10 @@ use std::os::fd::AsFd;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyScratch, CopyWorker};
+use super::CopyScratch;
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::content::{
-    ContentCopy, ContentError, Divide, Moved, Next, OpenSource, Sink, Unmoved,
+    ContentCopy, ContentError, Divide, Moved, Next, OnPiece, OpenSource, Sink, Unmoved,
 };
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
@@ -178,7 +178,11 @@ impl<'f> Filling<'f> {
 
     /// Copies content and attributes to the dest, and closes it.
     #[inline(always)]
-    pub(crate) fn fill<W: CopyWorker>(self, worker: &mut W) -> Result<Filled, Failure> {
+    pub(crate) fn fill(
+        self,
+        buffer: &mut Vec<u8>,
+        on_piece: OnPiece<'_>,
+    ) -> Result<Filled, Failure> {
         let Self { entry, source, .. } = self;
         let options = entry.ctx.policy.options;
         let moved = if options.attributes_only
@@ -192,8 +196,8 @@ impl<'f> Filling<'f> {
                 .ctx
                 .changes
                 .write(&source.stat, || match options.drops_cache {
-                    true => self.move_past_cache(worker),
-                    false => self.move_content(worker, W::copied_piece),
+                    true => self.move_past_cache(buffer, on_piece),
+                    false => self.move_content(buffer, on_piece),
                 })
         };
         match moved {
@@ -204,7 +208,11 @@ impl<'f> Filling<'f> {
 
     /// Moves the content, and drops it from the page cache behind the copy.
     #[cold]
-    fn move_past_cache<W: CopyWorker>(&self, worker: &mut W) -> Result<Moved, Unmoved> {
+    fn move_past_cache(
+        &self,
+        buffer: &mut Vec<u8>,
+        on_piece: OnPiece<'_>,
+    ) -> Result<Moved, Unmoved> {
         let (source, dest) = (self.source.fd.as_fd(), &self.dest);
         // After holes, the source was read beyond these bytes. What was read ahead must stay.
         let mut bytes_read = 0;
@@ -217,14 +225,14 @@ impl<'f> Filling<'f> {
             Ok::<(), ContentError>(())
         };
         let mut written = Ok(());
-        let moved = self.move_content(worker, |worker, bytes| {
+        let moved = self.move_content(buffer, &mut |bytes| {
             if bytes == 0 {
                 // Other engines copy.
-                return worker.copied_piece(bytes);
+                return on_piece(bytes);
             }
             bytes_read += bytes;
             written = write_back(WriteBack::UpToLast, NonZeroU64::new(bytes_read));
-            match worker.copied_piece(bytes) {
+            match on_piece(bytes) {
                 next if written.is_ok() => next,
                 _ => Next::Cancel,
             }
@@ -235,25 +243,16 @@ impl<'f> Filling<'f> {
         Ok(moved)
     }
 
-    /// Moves the content, and calls `after_piece` between the pieces.
     #[inline(always)]
-    fn move_content<W: CopyWorker>(
-        &self,
-        worker: &mut W,
-        mut after_piece: impl FnMut(&mut W, u64) -> Next,
-    ) -> Result<Moved, Unmoved> {
-        let mut buffer = std::mem::take(&mut worker.scratch().buffer);
+    fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Result<Moved, Unmoved> {
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
             keeps_content: self.dest.keeps_content,
             divide: (self.dest.naming == Naming::Hidden).then_some(self),
         };
-        let mut after = |bytes| after_piece(worker, bytes);
         let options = self.entry.ctx.policy.options;
-        let moved = ContentCopy::new(self.source, sink, options, &mut buffer, &mut after).run();
-        worker.scratch().buffer = buffer;
-        moved
+        ContentCopy::new(self.source, sink, options, buffer, on_piece).run()
     }
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.

@@ -14,7 +14,6 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::content::Next;
 use super::context::Failure;
 use super::decide::mode::{self, Origin};
 use super::decide::settle::{RemovalEvent, Way};
@@ -70,15 +69,6 @@ impl CopyScratch {
             }
         }
     }
-}
-
-/// The part of a worker that the stages use.
-pub(super) trait CopyWorker {
-    fn scratch(&mut self) -> &mut CopyScratch;
-
-    /// Accounts for a piece of a large file that was copied, and lets other workers have queued
-    /// work before the next piece. Returns [`Next::Piece`], or [`Next::Cancel`] if the run was cancelled.
-    fn copied_piece(&mut self, bytes: u64) -> Next;
 }
 
 /// Creates a copy that has no content by `create`, which gets its name, in the way that was settled. Returns `None` if it

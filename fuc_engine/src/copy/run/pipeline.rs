@@ -22,7 +22,7 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyTask, EntryCopy, Processed, durable, large, sharing, verifying};
+use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, sharing, verifying};
 use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
@@ -568,7 +568,10 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 .map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
         }
         self.worker.is_awaited = dest.writing.is_some();
-        let filled = Filling::new(entry, source, dest).fill(self.worker);
+        let mut buffer = std::mem::take(&mut self.worker.scratch.own.buffer);
+        let mut on_piece = |bytes| note_piece(self.worker, bytes);
+        let filled = Filling::new(entry, source, dest).fill(&mut buffer, &mut on_piece);
+        self.worker.scratch.own.buffer = buffer;
         self.worker.is_awaited = false;
         let named = self.note_filled(source, filled)?;
         Ok(named.map(|()| written))

@@ -14,14 +14,13 @@ use rustix::io::Errno;
 use twox_hash::XxHash3_128;
 
 use super::tasks::resume;
-use super::{CopyRun, CopyTask, EntryCopy};
+use super::{CopyRun, CopyTask, EntryCopy, note_piece};
 use crate::copy::attributes;
 use crate::copy::content::Next;
 use crate::copy::context::Failure;
 use crate::copy::durability::FEW;
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::Symlinks;
-use crate::copy::make::CopyWorker;
 use crate::error::{Operation, Refusal};
 use crate::sched::When;
 use crate::sync::lock;
@@ -185,7 +184,7 @@ fn read(
         .or_else(|_| open(Uncached::Dropped))
         .map_err(|errno| (Operation::OpenSource, errno))?;
     let mut buffer = std::mem::take(&mut worker.scratch.own.buffer);
-    let on_piece = || worker.copied_piece(0);
+    let on_piece = || note_piece(worker, 0);
     let content = hash(file, reopen, &mut buffer, on_piece);
     worker.scratch.own.buffer = buffer;
     content.map_err(|errno| (Operation::Read, errno))
