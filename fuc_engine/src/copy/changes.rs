@@ -18,11 +18,10 @@ use std::time::Instant;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::{Moved, Unmoved};
+use super::content::Moved;
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
 use crate::hashing::{HashSet, Seeded};
-use crate::observer::CopyMethod;
 use crate::paths;
 use crate::setup::Execution;
 use crate::sync::lock;
@@ -286,19 +285,10 @@ impl Changes {
 
     /// Writes the content of `source` by `act`.
     #[inline(always)]
-    pub(super) fn write(
-        &self,
-        source: &Stat,
-        act: impl FnOnce() -> Result<Moved, Unmoved>,
-    ) -> Result<Moved, Unmoved> {
+    pub(super) fn write(&self, source: &Stat, act: impl FnOnce() -> Moved) -> Moved {
         match self {
             Self::Real => act(),
-            Self::Planned(_) => apart(|| {
-                Ok(Moved {
-                    bytes: source.st_size as u64,
-                    method: CopyMethod::default(),
-                })
-            }),
+            Self::Planned(_) => apart(|| Moved::bytes(source.st_size as u64)),
         }
     }
 

@@ -30,38 +30,30 @@ use crate::report::Report;
 use crate::sys::{self, Fd, Storage};
 use crate::walk::Settings;
 
-/// The reason why an entry was not copied, and the stage that its copy had reached.
+/// The reason why an entry was not copied.
 pub(super) struct Failure {
     pub(super) error: Error,
-    pub(super) stage: Stage,
+    /// The copy had begun, so `-v` names the entry: an [`Event::Attempted`](crate::observer::Event::Attempted) is emitted.
+    pub(super) was_attempted: bool,
     /// Says how content was copied before, if the source was open.
     pub(super) method: Option<CopyMethod>,
 }
 
-/// The stage of a copy in which it failed. `-v` names the entries whose copies had begun.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Looking, deciding, or making room: nothing was copied yet.
-    Preparing,
-    /// Making the copy. If events are wanted, such a failure also emits
-    /// [`Event::Attempted`](crate::observer::Event::Attempted).
-    Making,
-}
-
 impl Failure {
+    /// Makes a failure to look, to decide, or to make room: nothing was copied yet.
     pub(super) fn preparing(error: Error) -> Self {
         Self {
             error,
-            stage: Stage::Preparing,
+            was_attempted: false,
             method: None,
         }
     }
 
+    /// Makes a failure to make the copy.
     pub(super) fn making(error: Error) -> Self {
         Self {
-            error,
-            stage: Stage::Making,
-            method: None,
+            was_attempted: true,
+            ..Self::preparing(error)
         }
     }
 

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::attributes::{self, Attributes};
 use super::changes::Spot;
-use super::context::{Context, Failure, Stage};
+use super::context::{Context, Failure};
 use super::decide::mode::{DestAcl, Origin};
 use super::decide::settle::DestTreatment;
 use super::facts::{CopyDir, CopyNode, Facts, FileId, Symlinks};
@@ -352,7 +352,7 @@ impl Entry<'_> {
 
     /// Reports an entry that was not copied.
     pub(super) fn report_failure(&self, failure: Failure) {
-        if failure.stage != Stage::Preparing {
+        if failure.was_attempted {
             let method = self.reported(failure.method);
             self.emit(|source, dest, backup| Event::Attempted {
                 source,

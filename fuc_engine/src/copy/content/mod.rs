@@ -99,25 +99,20 @@ pub(super) enum ContentError {
     Cancelled,
 }
 
-/// The result of a copy of content.
-#[derive(Default)]
+/// The result of a copy of content, and how it was moved, perhaps until an error.
 pub(super) struct Moved {
     /// Bytes moved since the last piece, holes not counted.
-    pub(super) bytes: u64,
+    pub(super) bytes: Result<u64, ContentError>,
     pub(super) method: CopyMethod,
 }
 
-/// The reason why content could not be moved, and how it was moved until then.
-#[derive(Debug)]
-pub(super) struct Unmoved {
-    pub(super) error: ContentError,
-    pub(super) method: CopyMethod,
-}
-
-impl From<ContentError> for Unmoved {
-    fn from(error: ContentError) -> Self {
-        let method = CopyMethod::default();
-        Self { error, method }
+impl Moved {
+    /// Returns the result for so many bytes that were not moved by this process.
+    pub(super) fn bytes(bytes: u64) -> Self {
+        Self {
+            bytes: Ok(bytes),
+            method: CopyMethod::default(),
+        }
     }
 }
 
@@ -242,15 +237,11 @@ impl<'a> ContentCopy<'a> {
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
-    pub(super) fn run(mut self) -> Result<Moved, Unmoved> {
+    pub(super) fn run(mut self) -> Moved {
         let moved = self.move_all();
-        let method = self.method;
-        match moved {
-            Ok(()) => Ok(Moved {
-                bytes: self.unreported,
-                method,
-            }),
-            Err(error) => Err(Unmoved { error, method }),
+        Moved {
+            bytes: moved.map(|()| self.unreported),
+            method: self.method,
         }
     }
 
@@ -581,7 +572,7 @@ mod tests {
         };
         let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).run();
         let counted: u64 = reported.iter().sum();
-        assert_eq!(moved.unwrap().bytes + counted, size as u64);
+        assert_eq!(moved.bytes.unwrap() + counted, size as u64);
         assert!(std::fs::read(dest).unwrap() == vec![1; size]);
         reported
     }

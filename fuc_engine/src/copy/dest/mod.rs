@@ -29,7 +29,6 @@ use super::facts::{FileId, Symlinks};
 use super::options::Sparse;
 use super::writers::Writing;
 use crate::error::{Error, Operation, Refusal};
-use crate::observer::CopyMethod;
 use crate::paths;
 use crate::sys::{self, At, Blocking, Fd, Stat, Storage};
 
@@ -342,8 +341,7 @@ pub(crate) fn open<'o>(
 
 impl<'o> Opening<'o> {
     fn failed(self, errno: Errno) -> Failure {
-        let failure = self.entry.making_failure(Operation::CreateFile, errno);
-        failure.with_method(CopyMethod::default())
+        self.entry.making_failure(Operation::CreateFile, errno)
     }
 
     #[inline(always)]
@@ -361,7 +359,7 @@ impl<'o> Opening<'o> {
             Way::Stay(errno) => Err(self.failed(errno)),
             Way::StayLink => {
                 let refused = self.entry.refused(Refusal::DanglingDest);
-                Err(Failure::making(refused.error).with_method(CopyMethod::default()))
+                Err(Failure::making(refused.error))
             }
         }
     }
@@ -483,8 +481,7 @@ impl<'o> Opening<'o> {
             return self.create_beside();
         }
         // The copy had begun, so `-v` names it even if the removal fails.
-        let begun = CopyMethod::default();
-        unlink(entry).map_err(|failure| Failure::making(failure.error).with_method(begun))?;
+        unlink(entry).map_err(|failure| Failure::making(failure.error))?;
         self.create_again()
     }
 

@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use super::CopyScratch;
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::content::{
-    ContentCopy, ContentError, Divide, Moved, Next, OnPiece, OpenSource, Sink, Unmoved,
+    ContentCopy, ContentError, Divide, Moved, Next, OnPiece, OpenSource, Sink,
 };
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
@@ -34,6 +34,7 @@ use crate::copy::facts::{CopyNode, FileId};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
+use crate::observer::CopyMethod;
 use crate::sys::{self, Blocking, Identity, Inode, Stat, Storage, WriteBack};
 
 /// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
@@ -136,11 +137,13 @@ pub(crate) fn try_copy_empty(given: &Entry<'_>, scratch: &mut CopyScratch) -> bo
 pub(crate) enum Filled {
     /// The dest has all of its content.
     Complete {
-        moved: Moved,
+        /// Bytes moved since the last piece.
+        bytes: u64,
+        method: CopyMethod,
         /// The dest is a regular file.
         is_file: bool,
         /// Says whether all attributes were set.
-        attributes: Result<(), Failure>,
+        attributes: Result<(), Error>,
     },
     /// The complete dest could not be given its name, so it was dropped. It must be written under its
     /// name.
@@ -185,12 +188,12 @@ impl<'f> Filling<'f> {
     ) -> Result<Filled, Failure> {
         let Self { entry, source, .. } = self;
         let options = entry.ctx.policy.options;
-        let moved = if options.attributes_only
+        let Moved { bytes, method } = if options.attributes_only
             || source.is_known_empty()
                 && options.reflink != Reflink::Always
                 && !options.reports_methods
         {
-            Ok(Moved::default())
+            Moved::bytes(0)
         } else {
             entry
                 .ctx
@@ -200,19 +203,16 @@ impl<'f> Filling<'f> {
                     false => self.move_content(buffer, on_piece),
                 })
         };
-        match moved {
-            Ok(moved) => self.complete(moved),
-            Err(unmoved) => self.abandon(unmoved),
-        }
+        let filled = match bytes {
+            Ok(bytes) => self.complete(bytes, method),
+            Err(error) => self.abandon(error),
+        };
+        filled.map_err(|failure| failure.with_method(method))
     }
 
     /// Moves the content, and drops it from the page cache behind the copy.
     #[cold]
-    fn move_past_cache(
-        &self,
-        buffer: &mut Vec<u8>,
-        on_piece: OnPiece<'_>,
-    ) -> Result<Moved, Unmoved> {
+    fn move_past_cache(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
         let (source, dest) = (self.source.fd.as_fd(), &self.dest);
         // After holes, the source was read beyond these bytes. What was read ahead must stay.
         let mut bytes_read = 0;
@@ -222,7 +222,7 @@ impl<'f> Filling<'f> {
                 sys::write_back(dest.fd.as_fd(), extent).map_err(ContentError::Write)?;
                 sys::drop_cache(dest.fd.as_fd(), None);
             }
-            Ok::<(), ContentError>(())
+            Ok(())
         };
         let mut written = Ok(());
         let moved = self.move_content(buffer, &mut |bytes| {
@@ -237,14 +237,16 @@ impl<'f> Filling<'f> {
                 _ => Next::Cancel,
             }
         });
-        written?;
-        let moved = moved?;
-        write_back(WriteBack::All, None)?;
-        Ok(moved)
+        let bytes = written.and(moved.bytes);
+        let is_all_written = |bytes| write_back(WriteBack::All, None).map(|()| bytes);
+        Moved {
+            bytes: bytes.and_then(is_all_written),
+            ..moved
+        }
     }
 
     #[inline(always)]
-    fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Result<Moved, Unmoved> {
+    fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
@@ -257,27 +259,23 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    fn complete(self, moved: Moved) -> Result<Filled, Failure> {
+    fn complete(self, bytes: u64, method: CopyMethod) -> Result<Filled, Failure> {
         let entry = self.entry;
-        let method = moved.method;
         let mut attributes = None;
         if entry.ctx.policy.sets_attributes {
             if let Err((operation, errno)) = self.store_content() {
-                return Err(self.fail(operation, errno).with_method(method));
+                return Err(self.fail(operation, errno));
             }
             attributes = Some(self.set_attributes());
         }
         if let Some(errno) = attributes.as_ref().and_then(Attributes::lost_content) {
-            return self.abandon(Unmoved {
-                error: ContentError::Write(errno),
-                method,
-            });
+            return self.abandon(ContentError::Write(errno));
         }
         if let Some(durability) = &entry.ctx.durability
             && let Err(errno) = self.sync(durability)
         {
             // Content that was written before may be lost.
-            return Err(self.fail(Operation::Sync, errno).with_method(method));
+            return Err(self.fail(Operation::Sync, errno));
         }
         let Self {
             source,
@@ -291,9 +289,8 @@ impl<'f> Filling<'f> {
             Naming::WhenComplete if !dest.give_name(entry) => false,
             Naming::WhenComplete | Naming::AtOnce => {
                 let OpenDest { fd, writing, .. } = dest;
-                sys::close_checked(fd).map_err(|errno| {
-                    not_closed(entry, is_file, &source.stat, errno).with_method(method)
-                })?;
+                sys::close_checked(fd)
+                    .map_err(|errno| not_closed(entry, is_file, &source.stat, errno))?;
                 // Another worker may write to it now.
                 drop(writing);
                 true
@@ -306,14 +303,12 @@ impl<'f> Filling<'f> {
             Some(attributes) => entry.report_attributes(attributes),
             None => Ok(()),
         };
-        let labelled = labelled.map_err(|error| entry.making_failure(error.operation, error.errno));
+        let labelled = labelled.map_err(|error| entry.dest_error(error.operation, error.errno));
         Ok(Filled::Complete {
-            moved,
+            bytes,
+            method,
             is_file,
-            attributes: set
-                .map_err(Failure::making)
-                .and(labelled)
-                .map_err(|failure| failure.with_method(method)),
+            attributes: set.and(labelled),
         })
     }
 
@@ -381,8 +376,7 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    fn abandon(self, unmoved: Unmoved) -> Result<Filled, Failure> {
-        let Unmoved { error, method } = unmoved;
+    fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
         let entry = self.entry;
         if let Some(mode) = self.dest.mode_before {
             attributes::restore_permissions(mode, self.dest.fd.as_fd());
@@ -417,7 +411,7 @@ impl<'f> Filling<'f> {
                 entry.dest_error(Operation::Write, errno)
             }
         };
-        Err(Failure::making(error).with_method(method))
+        Err(Failure::making(error))
     }
 
     /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks it before, and

@@ -23,7 +23,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, sharing, verifying};
-use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
+use crate::copy::content::{OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::{Making, RemovalEvent, Settled, Way};
@@ -555,7 +555,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         if !entry.is_vacated {
             large::check_room(self.run, entry, &source.stat)?;
         }
-        let Some(dest) = dest::open(entry, source, way)? else {
+        let opened = dest::open(entry, source, way);
+        let opened = opened.map_err(|failure| failure.with_method(CopyMethod::default()));
+        let Some(dest) = opened? else {
             return Ok(None);
         };
         let mut written = None;
@@ -593,14 +595,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         }
         match filled? {
             Filled::Complete {
-                moved: Moved { bytes, method },
+                bytes,
+                method,
                 is_file,
                 attributes,
             } => {
                 if is_file && entry.ctx.policy.options.verify {
                     verifying::add(self, &source.stat);
                 }
-                attributes?;
+                attributes.map_err(|error| Failure::making(error).with_method(method))?;
                 self.count(Counted::File, bytes);
                 entry.ctx.report.throttle(0, bytes);
                 if method.reflink == Mechanism::Used {
