@@ -153,45 +153,37 @@ enum Original {
     Special(Stat),
 }
 
+/// Holds the source if its attributes are copied.
+fn hold_source(entry: &Entry<'_>) -> Result<Option<PathOnly>, Errno> {
+    let is_held = entry.ctx.policy.sets_attributes;
+    is_held
+        .then(|| PathOnly::find(entry.source_at()))
+        .transpose()
+}
+
 /// Reads a symbolic link.
 pub(super) fn read_link(entry: &Entry<'_>) -> Result<Contentless, Errno> {
-    if !entry.ctx.policy.sets_attributes {
-        let target = sys::read_link(entry.source_dir, entry.source_name)?;
-        let original = Original::Link(target);
-        return Ok(Contentless {
-            held: None,
-            original,
-        });
-    }
     // Stat the link before reading it, because reading changes its time of access.
-    let source = PathOnly::find(entry.source_at())?;
-    let original = Original::Link(source.read_link()?);
-    Ok(Contentless {
-        held: Some(source),
-        original,
-    })
+    let held = hold_source(entry)?;
+    let target = match &held {
+        Some(held) => held.read_link(),
+        None => sys::read_link(entry.source_dir, entry.source_name),
+    };
+    let original = Original::Link(target?);
+    Ok(Contentless { held, original })
 }
 
 /// Finds a FIFO, socket or device that was seen as `source`. It is never read or written.
 pub(super) fn find_special(entry: &Entry<'_>, source: &Stat) -> Result<Contentless, Failure> {
-    if !entry.ctx.policy.sets_attributes {
-        let original = Original::Special(*source);
-        return Ok(Contentless {
-            held: None,
-            original,
-        });
-    }
+    let held = hold_source(entry)
+        .map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
+    let found = held.as_ref().map_or(source, PathOnly::stat);
     // Another process may have replaced the source since it was seen.
-    let held = PathOnly::find(entry.source_at());
-    let held = held.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
-    if sys::file_type(held.stat()) != sys::file_type(source) {
+    if sys::file_type(found) != sys::file_type(source) {
         return Err(entry.source_refused(Refusal::SourceReplaced));
     }
-    let original = Original::Special(*held.stat());
-    Ok(Contentless {
-        held: Some(held),
-        original,
-    })
+    let original = Original::Special(*found);
+    Ok(Contentless { held, original })
 }
 
 /// Makes a copy of a symbolic link or a special file. Returns `None` if something is there.
