@@ -6,7 +6,7 @@
 //! | call | used on | its success is believed because |
 //! |---|---|---|
 //! | `openat` with `O_TMPFILE`, then `linkat` by descriptor | native | these filesystems are tested. JuiceFS loses the file |
-//! | `linkat` by descriptor, for the copy of a hard link | all | the file has its first name already, so it cannot vanish |
+//! | `linkat` by descriptor, for a link to a file of an older copy | all | the file has a name already, so it cannot vanish |
 //! | `mknodat` for an empty file | native | as above. On a server, watchers also miss the event of a closed file |
 //! | `fchmodat2`, and `fchownat`, `utimensat` with `AT_EMPTY_PATH` | all | filesystems cannot tell them from `fchmod` and its like |
 //! | opening a file once more through `/proc` | all | it is an ordinary open |

@@ -297,8 +297,8 @@ pub(crate) fn is_still_the_source(first: &FirstCopy, entry: &Entry<'_>) -> Resul
 /// Links the dest to `first`. Fails if that is not the file any more that it was. Returns `None` if something is there.
 ///
 /// The link is checked after it was made, and before it replaces a dest, because another process may have put another
-/// file in the place of the first copy. On some filesystems each name has an inode number of its own, so
-/// that the check fails for a good link too. There, the first copy is opened and checked before.
+/// file in the place of the first copy. On some filesystems each name has an inode number of its own. There, the link must
+/// look as the first copy did.
 pub(crate) fn link(
     entry: &Entry<'_>,
     first: &FirstCopy,
@@ -308,7 +308,6 @@ pub(crate) fn link(
     let ctx = entry.ctx;
     let (symlinks, file) = first.link_target(entry.symlinks);
     let made = create(entry, way, |link_name| {
-        let mut change_ids = scratch.links_change_ids;
         at_first(ctx, first, scratch, |dir| {
             let name = &first.name;
             let first = At {
@@ -316,57 +315,23 @@ pub(crate) fn link(
                 name,
                 symlinks,
             };
-            if !change_ids && try_link_by_name(entry, first, file, link_name)? {
+            sys::create_hard_link(first, entry.dest_dir, link_name)?;
+            let made = sys::stat(entry.dest_dir, link_name, Symlinks::NoFollow);
+            let is_file = |made: &Stat| {
+                FileId::of(made) == file.id || file.resembles(made) && !sys::keeps_identities(dir)
+            };
+            if made.as_ref().is_ok_and(is_file) {
                 return Ok(());
             }
-            change_ids = true;
-            link_checked(entry, first, file, link_name)
-        })?;
-        scratch.links_change_ids = change_ids;
-        Ok(())
+            sys::unlink(entry.dest_dir, link_name)?;
+            Err(made.err().unwrap_or(Errno::STALE))
+        })
     });
     made.map_err(|errno| {
         let first = ctx.path_in(first.node.as_ref(), first.operand, &first.name, Side::Dest);
         let error = entry.dest_error(Operation::CreateHardLink, errno);
         Failure::making(error.with_other(Side::Dest, first))
     })
-}
-
-/// Links `name` in the directory of the dest to the file at `first`. Removes the link, and returns `false`, if it does not
-/// have the inode number of `file`.
-fn try_link_by_name(
-    entry: &Entry<'_>,
-    first: At<'_>,
-    file: SeenFile,
-    name: &CStr,
-) -> Result<bool, Errno> {
-    sys::create_hard_link(first, entry.dest_dir, name)?;
-    let made = sys::stat(entry.dest_dir, name, Symlinks::NoFollow);
-    if made.is_ok_and(|made| FileId::of(&made) == file.id) {
-        return Ok(true);
-    }
-    sys::unlink(entry.dest_dir, name)?;
-    made.map(|_| false)
-}
-
-/// Links `name` in the directory of the dest to the file at `first`, if that is `file`.
-fn link_checked(
-    entry: &Entry<'_>,
-    first: At<'_>,
-    file: SeenFile,
-    name: &CStr,
-) -> Result<(), Errno> {
-    let held = entry
-        .ctx
-        .descriptors
-        .making_room(|| sys::open_path(first))?;
-    let stat = sys::stat_open(&held)?;
-    let is_same_file = FileId::of(&stat) == file.id
-        || file.resembles(&stat) && !sys::keeps_identities(held.as_fd());
-    if !is_same_file {
-        return Err(Errno::STALE);
-    }
-    sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name)
 }
 
 /// Runs `call` on the directory of the first copy.

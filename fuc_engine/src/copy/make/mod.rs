@@ -43,9 +43,6 @@ pub(super) struct CopyScratch {
     pub(super) buffer: Vec<u8>,
     pub(super) linked_to: Option<LinkedTo>,
     older: Option<unchanged::OlderDir>,
-    /// The last link got another inode number than its first name, so the next one probably
-    /// will, too.
-    pub(super) links_change_ids: bool,
     pub(super) backup_numbers: BackupNumbers,
 }
 
