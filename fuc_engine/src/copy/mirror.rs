@@ -236,58 +236,52 @@ impl Mirror<'_, '_> {
         self.ctx.path_in(Some(self.node), operand, name, side)
     }
 
-    /// Opens a directory once more to list it.
-    fn begin_listing(&self, side: Side) -> Result<Fd, Error> {
+    /// Opens a directory once more and lists it, a buffer at a time, from its start to its end.
+    fn list(
+        &self,
+        side: Side,
+        mut each: impl FnMut(Entries<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let dir = match side {
             Side::Source => self.source,
             Side::Dest => self.dest,
         };
+        let operation = Operation::ReadDirectory;
+        let unlisted = |errno| self.ctx.node_error(self.node, side, operation, errno);
         let open = || sys::open_directory_noatime(dir, c".", Symlinks::NoFollow);
         let opened = self.ctx.descriptors.making_room(open);
-        opened
-            .map(|(dir, _)| dir)
-            .map_err(|errno| self.unlisted(side, errno))
-    }
-
-    /// Lists a directory, a buffer at a time, from its start to its end.
-    fn list(&self, side: Side, mut each: impl FnMut(Entries<'_>)) -> Result<(), Error> {
-        let listed = self.begin_listing(side)?;
+        let (listed, _) = opened.map_err(unlisted)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-        let unlisted = |errno| self.unlisted(side, errno);
         while buffer.fill(listed.as_fd()).map_err(unlisted)? {
-            each(buffer.entries());
+            each(buffer.entries())?;
         }
         Ok(())
     }
 
-    fn unlisted(&self, side: Side, errno: Errno) -> Error {
-        self.ctx
-            .node_error(self.node, side, Operation::ReadDirectory, errno)
-    }
-
-    /// Lists the dest, a buffer at a time, and deletes the extraneous names.
+    /// Lists the dest, and deletes the extraneous names.
     fn delete(&self) -> Result<(), Error> {
-        let listed = self.begin_listing(Side::Dest)?;
-        let mut buffer = Listing::with_capacity(BUFFER_BYTES);
         let (mut names, mut other_forms) = (SourceNames::default(), None);
         let mut extraneous = Vec::new();
-        let unlisted = |errno| self.unlisted(Side::Dest, errno);
-        while buffer.fill(listed.as_fd()).map_err(unlisted)? && !self.ctx.report.must_stop() {
-            let entries = buffer.entries();
+        self.list(Side::Dest, |entries| {
+            if self.ctx.report.must_stop() {
+                return Ok(());
+            }
             extraneous.append(&mut self.extraneous(entries, &mut names, &mut other_forms)?);
             // Another listing may skip names while others are removed.
-            if !extraneous.is_empty() && self.ctx.is_node_native(self.node, self.dest) {
+            if self.ctx.is_node_native(self.node, self.dest) {
                 self.remove(std::mem::take(&mut extraneous));
             }
-        }
-        if !extraneous.is_empty() {
-            self.remove(extraneous);
-        }
+            Ok(())
+        })?;
+        self.remove(extraneous);
         Ok(())
     }
 
     /// Removes names from the dest, as far as they are not in use and the limit permits it.
     fn remove(&self, extraneous: Vec<Extraneous>) {
+        if extraneous.is_empty() {
+            return;
+        }
         let removal = self.removal();
         let mut names = Vec::new();
         for Extraneous { name, kind } in extraneous {
@@ -539,6 +533,7 @@ impl Mirror<'_, '_> {
         let hash = |name: &CStr| SourceNames::hash(name, FileType::Unknown);
         self.list(Side::Dest, |listed| {
             stored.extend(listed.map(|entry| hash(entry.name)));
+            Ok(())
         })?;
         let mut other_forms = OtherForms::default();
         self.list(Side::Source, |listed| {
@@ -551,6 +546,7 @@ impl Mirror<'_, '_> {
                     _ => {}
                 }
             }
+            Ok(())
         })?;
         Ok(other_forms)
     }
@@ -590,6 +586,7 @@ impl Mirror<'_, '_> {
         let is_new = |hash: &u64| names.hashes.binary_search(hash).is_err();
         self.list(Side::Source, |listed| {
             added.extend(listed.map(hash).filter(is_new));
+            Ok(())
         })?;
         names.hashes.append(&mut added);
         names.hashes.sort_unstable();
