@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 
 use super::attributes;
-use super::changes::{Spot, hidden_name};
+use super::changes::{Replaces, Spot, hidden_name};
 use super::collisions;
 use super::content::{OpenSource, has_holes};
 use super::context::Failure;
@@ -44,16 +44,23 @@ pub(super) mod settling;
 const NAMED_LAST_FROM: u64 = 1 << 20;
 
 /// Says when a dest gets its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Naming {
     /// The dest has its name while it is written.
     AtOnce,
     /// The dest gets its name when it is complete, if that is possible. It has none until then.
     WhenComplete,
-    /// It has a hidden name until it replaces the file at its place.
-    Replacing,
-    /// It has a hidden name until it gets its own, which no other file may have then. Several engines fill it.
-    Hidden,
+    /// It has a hidden name until it is complete, and is renamed then. If it replaces nothing, several engines fill it.
+    Hidden(Box<CStr>, Replaces),
+}
+
+impl Naming {
+    pub(crate) fn hidden_name(&self) -> Option<&CStr> {
+        match self {
+            Self::Hidden(name, _) => Some(name),
+            Self::AtOnce | Self::WhenComplete => None,
+        }
+    }
 }
 
 /// An open dest that is ready for the content.
@@ -78,8 +85,6 @@ pub(crate) struct OpenDest<'w> {
 pub(crate) struct Guards<'w> {
     _name: Option<Writing<'w>>,
     _file: Option<Writing<'w>>,
-    /// The name that the file has until it is complete.
-    hidden_name: Option<Box<CStr>>,
 }
 
 impl<'w> Guards<'w> {
@@ -106,18 +111,6 @@ impl<'w> OpenDest<'w> {
         }
     }
 
-    /// Returns a new dest that has another name until it is complete.
-    fn beside(fd: Fd, name: Box<CStr>, naming: Naming) -> Self {
-        let mut dest = Self::new_file(fd, naming);
-        dest.writing.get_or_insert_default().hidden_name = Some(name);
-        dest
-    }
-
-    /// Returns the name that the dest has until it is complete.
-    pub(crate) fn hidden_name(&self) -> Option<&CStr> {
-        self.writing.as_ref()?.hidden_name.as_deref()
-    }
-
     /// Gives a complete dest that has no name its name. Returns `false` if that is not possible, so that the file must be
     /// written under its name instead.
     #[cold]
@@ -136,19 +129,20 @@ impl<'w> OpenDest<'w> {
     }
 
     /// Closes a complete dest that has a hidden name, and renames it. Removes it if it does not get its name. Returns `false`
-    /// if another file has that.
+    /// if another file has that, which it may not replace.
     ///
     /// It is closed first, because a server may report only then that it has not stored the content, and because some
     /// filesystems rename no open files.
     #[cold]
-    pub(crate) fn close_and_rename(self, entry: &Entry<'_>) -> Result<bool, Failure> {
-        let naming = self.naming;
+    pub(crate) fn close_and_rename(
+        self,
+        entry: &Entry<'_>,
+        replaces: Replaces,
+    ) -> Result<bool, Failure> {
         let (closed, stored) = self.close();
         let (dir, name) = (entry.dest_dir, closed.name(entry));
-        let rename = |()| match naming {
-            Naming::Hidden => sys::rename_to_new(dir, name, entry.dest_name),
-            _ => sys::rename(dir, name, entry.dest_name),
-        };
+        let changes = &entry.ctx.changes;
+        let rename = |()| changes.rename(dir, name, entry.dest_name, replaces);
         let renamed = closed.check(entry).and(stored).and_then(rename);
         let Err(errno) = renamed else {
             return Ok(true);
@@ -156,7 +150,7 @@ impl<'w> OpenDest<'w> {
         closed.remove_hidden(entry);
         match stored {
             Err(errno) => Err(entry.making_failure(Operation::Close, errno)),
-            Ok(()) if naming == Naming::Hidden && errno == Errno::EXIST => Ok(false),
+            Ok(()) if replaces == Replaces::Nothing && errno == Errno::EXIST => Ok(false),
             Ok(()) => Err(entry.making_failure(Operation::CreateFile, errno)),
         }
     }
@@ -178,7 +172,8 @@ impl<'w> OpenDest<'w> {
     fn close(self) -> (ClosedDest<'w>, Result<(), Errno>) {
         let closed = ClosedDest {
             seen: sys::stat_open(&self.fd),
-            writing: self.writing,
+            naming: self.naming,
+            _writing: self.writing,
         };
         (closed, sys::close_checked(self.fd))
     }
@@ -187,15 +182,13 @@ impl<'w> OpenDest<'w> {
 /// A dest that was closed, and that no other worker uses yet.
 struct ClosedDest<'w> {
     seen: Result<Stat, Errno>,
-    writing: Option<Box<Guards<'w>>>,
+    naming: Naming,
+    _writing: Option<Box<Guards<'w>>>,
 }
 
 impl ClosedDest<'_> {
     fn name<'n>(&'n self, entry: &Entry<'n>) -> &'n CStr {
-        let writing = self.writing.as_ref();
-        writing
-            .and_then(|guards| guards.hidden_name.as_deref())
-            .unwrap_or(entry.dest_name)
+        self.naming.hidden_name().unwrap_or(entry.dest_name)
     }
 
     /// Fails with `ESTALE` if the name leads elsewhere. Where files do not keep their inode numbers, type and size decide.
@@ -247,7 +240,7 @@ fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Opti
         return None;
     }
     match is_divided(entry, source) {
-        true => create_beside(entry, source.stat.st_mode, Naming::Hidden).ok(),
+        true => create_beside(entry, source.stat.st_mode, Replaces::Nothing).ok(),
         false => {
             let file = try_create_unnamed(entry, &source.stat)?;
             Some(OpenDest::new_file(file, Naming::WhenComplete))
@@ -280,19 +273,20 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
 fn create_beside<'w>(
     entry: &Entry<'_>,
     source_mode: u32,
-    naming: Naming,
+    replaces: Replaces,
 ) -> Result<OpenDest<'w>, Errno> {
     let name = hidden_name(entry.dest_name);
     let policy = &entry.ctx.policy;
     let mut mode = policy.creation_mode(source_mode);
-    if naming == Naming::Hidden && policy.last_mode(source_mode, Origin::Created).is_some() {
+    if replaces == Replaces::Nothing && policy.last_mode(source_mode, Origin::Created).is_some() {
         mode |= OWNER_FILE;
     }
     let file = entry
         .ctx
         .descriptors
         .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
-    Ok(OpenDest::beside(file, name.into_boxed_c_str(), naming))
+    let naming = Naming::Hidden(name.into_boxed_c_str(), replaces);
+    Ok(OpenDest::new_file(file, naming))
 }
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
@@ -499,7 +493,7 @@ impl<'o> Opening<'o> {
         if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
             return Err(failed(Errno::PERM));
         }
-        create_beside(entry, source.stat.st_mode, Naming::Replacing).map_err(failed)
+        create_beside(entry, source.stat.st_mode, Replaces::Files).map_err(failed)
     }
 
     /// Creates the file that a link at the dest leads to.

@@ -22,6 +22,7 @@ use rustix::io::Errno;
 
 use super::CopyScratch;
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
+use crate::copy::changes::Replaces;
 use crate::copy::content::{
     ContentCopy, ContentError, Divide, Moved, Next, OnPiece, OpenSource, Sink,
 };
@@ -247,11 +248,13 @@ impl<'f> Filling<'f> {
 
     #[inline(always)]
     fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
+        let naming = &self.dest.naming;
+        let is_divided = matches!(naming, Naming::Hidden(_, Replaces::Nothing));
         let sink = Sink {
             fd: self.dest.fd.as_fd(),
             is_file: self.dest.is_file,
             keeps_content: self.dest.keeps_content,
-            divide: (self.dest.naming == Naming::Hidden).then_some(self),
+            divide: is_divided.then_some(self),
         };
         let options = self.entry.ctx.policy.options;
         ContentCopy::new(self.source, sink, options, buffer, on_piece).run()
@@ -285,7 +288,7 @@ impl<'f> Filling<'f> {
         } = self;
         let is_file = dest.is_file;
         let has_name = match dest.naming {
-            Naming::Replacing | Naming::Hidden => dest.close_and_rename(entry)?,
+            Naming::Hidden(_, replaces) => dest.close_and_rename(entry, replaces)?,
             Naming::WhenComplete if !dest.give_name(entry) => false,
             Naming::WhenComplete | Naming::AtOnce => {
                 let OpenDest { fd, writing, .. } = dest;
@@ -342,7 +345,7 @@ impl<'f> Filling<'f> {
             ..
         } = self;
         let dests_are_replaced = entry.ctx.policy.options.rules.atomic;
-        match dest.naming == Naming::Replacing
+        match matches!(dest.naming, Naming::Hidden(_, Replaces::Files))
             || dests_are_replaced && entry.has_other_names(&source.stat)
         {
             true => sys::sync_file(dest.fd.as_fd()),
@@ -396,7 +399,7 @@ impl<'f> Filling<'f> {
                         let _ = self.dest.remove(entry);
                     }
                     Naming::AtOnce | Naming::WhenComplete => {}
-                    Naming::Replacing | Naming::Hidden => self.dest.remove_hidden(entry),
+                    Naming::Hidden(..) => self.dest.remove_hidden(entry),
                 }
                 entry
                     .dest_error(Operation::Clone, errno)
@@ -424,7 +427,7 @@ impl<'f> Filling<'f> {
             return Ok(());
         }
         let is_new = dest.origin == Origin::Created;
-        let name = dest.hidden_name().unwrap_or(entry.dest_name);
+        let name = dest.naming.hidden_name().unwrap_or(entry.dest_name);
         let left = Error::refused(Refusal::LeftIncomplete, entry.path_beside(name)).at_dest();
         let removed = match dest.naming {
             Naming::WhenComplete => Ok(()),
@@ -449,7 +452,7 @@ impl<'f> Filling<'f> {
     /// a hidden name.
     fn keep_incomplete(self) {
         let entry = self.entry;
-        if self.dest.hidden_name().is_some() {
+        if self.dest.naming.hidden_name().is_some() {
             return self.dest.remove_hidden(entry);
         }
         self.mark_incomplete();
@@ -457,7 +460,7 @@ impl<'f> Filling<'f> {
         let is_file = self.dest.is_file;
         let has_name = match self.dest.naming {
             Naming::WhenComplete => self.dest.give_name(entry),
-            Naming::AtOnce | Naming::Replacing | Naming::Hidden => true,
+            Naming::AtOnce | Naming::Hidden(..) => true,
         };
         if is_file && has_name {
             let left = Error::refused(Refusal::LeftIncomplete, entry.path(Side::Dest));
@@ -490,9 +493,11 @@ impl Divide for Filling<'_> {
             ..
         } = self;
         let exchange = entry.ctx.policy.options.setup.exchange;
-        let (Some(exchange), Some(hidden), Ok(seen)) =
-            (exchange, dest.hidden_name(), sys::stat_open(&dest.fd))
-        else {
+        let (Some(exchange), Some(hidden), Ok(seen)) = (
+            exchange,
+            dest.naming.hidden_name(),
+            sys::stat_open(&dest.fd),
+        ) else {
             return false;
         };
         let file = crate::distribute::LargeCopy {
