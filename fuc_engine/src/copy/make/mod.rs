@@ -256,15 +256,11 @@ pub(super) fn make_link(
     Ok(created)
 }
 
-/// Returns the path of the source as the target of a symbolic link.
+/// Returns the path of the source, which was seen, as the target of a symbolic link.
 ///
 /// # Errors
-/// The source does not exist, or its path is relative and would lead elsewhere.
+/// The path is relative, and would lead elsewhere.
 fn symlink_target(entry: &Entry<'_>) -> Result<CString, Failure> {
-    // The kernel would make a link to a source that does not exist.
-    entry
-        .stat_source()
-        .map_err(|errno| entry.source_stat_failure(errno))?;
     let path = entry.path(Side::Source);
     if path.is_relative() && !is_in_source_base(entry) {
         let dest = entry.path(Side::Dest);

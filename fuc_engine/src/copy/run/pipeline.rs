@@ -40,7 +40,7 @@ use crate::node::Side;
 use crate::observer::{BYTES_PER_WORK, Change, CopyMethod, Event, KeepReason, Mechanism};
 use crate::report::Counted;
 use crate::sched::When;
-use crate::sys::{self, Stat, Storage};
+use crate::sys::{self, Stat};
 use crate::walk::{self, Task, Visit};
 
 /// The file that was written to a dest, if further names of its source may link to it.
@@ -66,11 +66,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         let options = self.entry.ctx.policy.options;
         let made = match (kind, options.as_links) {
             _ if !options.rules.are_plain() => return self.look_and_copy(),
-            (FileType::RegularFile, Some(kind))
-                // A symbolic link can be made to a directory, too.
-                if kind == LinkKind::Hard || !is_listed_by_server(self) =>
-            {
-                self.link_instead(kind, None)
+            // A symbolic link could be made to a directory, too, so its source is looked at.
+            (FileType::RegularFile, Some(LinkKind::Hard)) => {
+                self.link_instead(LinkKind::Hard, None)
             }
             (FileType::Symlink, None)
                 if self.entry.symlinks == Symlinks::NoFollow && !options.preserve.links =>
@@ -646,14 +644,4 @@ fn keep_reason(settled: Settled, replace: Replace) -> KeepReason {
         (_, Replace::None | Replace::NoneAndFail) => KeepReason::Exists,
         _ => KeepReason::Declined,
     }
-}
-
-/// Returns `true` if the source is on the filesystem of a server, which may list wrong types.
-fn is_listed_by_server(copy: &mut EntryCopy<'_, '_, '_, '_>) -> bool {
-    let EntryCopy { entry, worker, .. } = copy;
-    entry.source_directory().is_none_or(|directory| {
-        let device = sys::device_of(directory.file());
-        let scratch = &mut worker.scratch.own;
-        scratch.storage(device, entry.source_dir) == Storage::Server
-    })
 }
