@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyRun, CopyTask, EntryCopy, Processed};
-use crate::copy::context::{Context, Failure};
+use crate::copy::context::Failure;
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{CopyDir, FileId, Symlinks};
 use crate::copy::operand::{OpenParent, ancestry};
@@ -180,36 +180,21 @@ pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyR
     resume(waiter, worker, |copy| copy.look_and_copy().map(drop));
 }
 
-/// Returns the type of a source below an operand that was listed as a directory, if it is not a directory. The filesystem
-/// may have listed the wrong type, or another process has replaced the directory.
+/// Ends a directory below an operand that was not entered, with `error` unless nothing needs to be copied. If it is of another
+/// type, copies it: the filesystem may have listed the wrong type, or another process has replaced the directory.
 #[cold]
-pub(super) fn other_type(ctx: &Context<'_>, place: &Place<CopyDir>) -> Option<FileType> {
-    place.parent.as_ref()?;
-    let look = |entry: &Entry<'_>| entry.stat_source().ok();
-    let stat = Entry::reach(ctx, place, FileType::Directory, look);
-    let kind = sys::file_type(&stat.ok()??);
-    (kind != FileType::Directory).then_some(kind)
-}
-
-/// Copies a source that was queued as a directory, but is of another type.
-#[cold]
-pub(super) fn copy_of_other_type(
+pub(super) fn end_unentered(
     place: Place<CopyDir>,
-    kind: FileType,
+    error: Option<Error>,
     worker: &mut Walker<'_, '_, CopyRun<'_>>,
 ) {
-    let stored = StoredEntry { place, kind };
-    resume(stored, worker, |copy| {
-        let Entry {
-            source_dir: dir,
-            source_name: name,
-            node,
-            ..
-        } = *copy.entry;
-        let reconsider = |node| walk::reconsider(node, dir, name, kind, copy.worker);
-        match node.map(reconsider) {
-            Some(None) => copy.copy_listed(kind).map(drop),
-            _ => Ok(()),
+    let kind = FileType::Directory;
+    resume(StoredEntry { place, kind }, worker, |copy| {
+        let is_other = |source: Stat| !sys::is_directory(&source);
+        match (copy.entry.stat_source().is_ok_and(is_other), error) {
+            (true, _) => copy.look_and_copy().map(drop),
+            (false, Some(error)) => Err(Failure::preparing(error)),
+            (false, None) => Ok(()),
         }
     });
 }

@@ -123,18 +123,15 @@ impl Visitor for CopyRun<'_> {
                 walk::leave(Some(node), worker);
                 None
             }
+            Err((place, error)) if place.parent.is_some() => {
+                tasks::end_unentered(place, error, worker);
+                None
+            }
             Err((place, error)) => {
-                if let Some(kind) = tasks::other_type(ctx, &place) {
-                    tasks::copy_of_other_type(place, kind, worker);
-                    return None;
-                }
                 if let Some(error) = error {
                     ctx.fail(place.operand, error);
                 }
-                if place.parent.is_none() {
-                    ctx.finish_operand(place.operand);
-                }
-                walk::leave(place.parent, worker);
+                ctx.finish_operand(place.operand);
                 None
             }
         }
