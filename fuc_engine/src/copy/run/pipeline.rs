@@ -128,12 +128,24 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     #[inline(always)]
     fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
         self.worker.scratch.own.expects_empty = source.is_known_empty();
-        if large::may_come_later(self.entry, &source.stat) {
-            return Ok(large::queue(self, &source.stat));
+        let (entry, stat) = (self.entry, &source.stat);
+        if large::may_come_later(entry, stat) {
+            return Ok(large::queue(self, stat));
         }
-        self.make_or_link(Making::File, Some(&source.stat), |copy, way| {
+        let is_new = entry.dest_directory_origin() == Origin::Created;
+        if !is_new || entry.has_other_names(stat) {
+            return self.make_or_link(Making::File, Some(stat), &mut |copy, way| {
+                copy.fill(&source, way)
+            });
+        }
+        // As in `settle`, but without a call by pointer, which takes more instructions. The guard counts them.
+        if self.fill(&source, Way::Create)?.is_some() {
+            return Ok(Processed::Handled);
+        }
+        let outcome = self.look_and_make(Making::File, Some(stat), true, &mut |copy, way| {
             copy.fill(&source, way)
-        })
+        })?;
+        self.end(outcome, Some(stat))
     }
 
     /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
@@ -186,7 +198,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         if kind == FileType::RegularFile
             || kind != FileType::Symlink && policy.reads_special_content()
         {
-            return self.make_or_link(Making::File, Some(source), |copy, way| {
+            return self.make_or_link(Making::File, Some(source), &mut |copy, way| {
                 if copy.link_unchanged(source, way)? {
                     return Ok(Some(None));
                 }
@@ -241,7 +253,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         source: &Contentless,
         counted: Counted,
     ) -> Result<Processed, Failure> {
-        self.make_or_link(making, seen, |copy, way| {
+        self.make_or_link(making, seen, &mut |copy, way| {
             let made = make::copy_contentless(copy.entry, source, way)?;
             Ok(made.map(|()| copy.note_copied(counted)))
         })
@@ -253,7 +265,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         kind: LinkKind,
         source: Option<&Stat>,
     ) -> Result<Processed, Failure> {
-        let outcome = self.settle(Making::Link(kind), source, |copy, way| {
+        let outcome = self.settle(Making::Link(kind), source, &mut |copy, way| {
             let made = make::make_link(copy.entry, kind, way)?;
             if made.is_none() || kind == LinkKind::Symbolic {
                 return Ok(made.map(|()| copy.note_copied(Counted::Symlink)));
@@ -269,16 +281,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Makes a copy by `make`, or links to the copy of another name of the same source. If other engines share the copy,
     /// the home of the source does that. A source that may have other names was seen as `source`.
-    #[inline(always)]
     fn make_or_link(
         &mut self,
         making: Making,
         source: Option<&Stat>,
-        mut make: impl FnMut(&mut EntryCopy<'_, 's, 'e, 'a>, Way) -> Result<Option<Written>, Failure>,
+        make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Processed, Failure> {
         match source {
             Some(source) if self.entry.has_other_names(source) => {
-                self.make_or_link_one_of(making, source, &mut make)
+                self.make_or_link_one_of(making, source, make)
             }
             _ => {
                 let outcome = self.settle(making, source, make)?;
@@ -325,7 +336,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Links the dest to the first copy of its source. A dest that is kept as the copy becomes a link, too, as in cp.
     fn link_to(&mut self, first: &FirstCopy, source: &Stat) -> Result<Outcome, Failure> {
-        let outcome = self.settle(Making::LinkToCopy, Some(source), |copy, way| {
+        let outcome = self.settle(Making::LinkToCopy, Some(source), &mut |copy, way| {
             let scratch = &mut copy.worker.scratch.own;
             let made = hardlink::link(copy.entry, first, way, scratch)?;
             Ok(made.map(|()| copy.note_copied(Counted::HardLink)))
@@ -391,18 +402,17 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Makes the dest by `make`. In a new directory, nothing is there. Elsewhere, or if something is there, settles what
     /// happens to it before.
-    #[inline(always)]
     fn settle(
         &mut self,
         making: Making,
         source: Option<&Stat>,
-        mut make: impl FnMut(&mut EntryCopy<'_, 's, 'e, 'a>, Way) -> Result<Option<Written>, Failure>,
+        make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
         let is_new = self.entry.dest_directory_origin() == Origin::Created;
         if is_new && let Some(written) = make(self, Way::Create)? {
             return Ok(Outcome::Made(written));
         }
-        self.look_and_make(making, source, is_new, &mut make)
+        self.look_and_make(making, source, is_new, make)
     }
 
     fn look_at_dest(
