@@ -3,11 +3,8 @@
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
-use rustix::fs::FileType;
-
 use super::decide::mode::{self, Origin};
-use super::decide::settle::DestTreatment;
-use super::facts::{Facts, Symlinks};
+use super::facts::Symlinks;
 use super::options::{CopyOp, Dereference, LinkKind, ModePolicy, Reflink, Replace};
 use crate::setup::Execution;
 use crate::sys::{self, Stat};
@@ -151,25 +148,6 @@ impl<'a> Policy<'a> {
 
     pub(super) fn umask(&self) -> u32 {
         *self.umask.get_or_init(sys::umask)
-    }
-
-    /// Returns whether the dest is looked at through a symbolic link: only if it would be
-    /// written to. A dest that is renamed, unlinked, or replaced by something without content
-    /// is the link itself.
-    pub(super) fn symlinks_of_dest(&self, source: &Facts, treatment: DestTreatment) -> Symlinks {
-        let has_content = match source.kind {
-            FileType::RegularFile => true,
-            FileType::Symlink | FileType::Directory => false,
-            _ => self.reads_special_content(),
-        };
-        let is_copied = has_content && self.options.as_links.is_none();
-        // The link may lead to a file of the older copy.
-        let may_follow = self.options.link_dest.is_none();
-        if is_copied && may_follow && treatment == DestTreatment::WrittenTo {
-            Symlinks::Follow
-        } else {
-            Symlinks::NoFollow
-        }
     }
 }
 

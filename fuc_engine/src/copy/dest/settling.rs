@@ -136,13 +136,21 @@ pub(crate) fn look_and_settle(
     }
 }
 
-/// Returns `true` if the content of the source would be written through the link at the dest.
+/// Returns `true` if the content of the source would be written through the link at the dest. A dest that is renamed, unlinked,
+/// or replaced by something without content is the link itself.
 fn follows(rules: Rules<'_>, entry: &Entry<'_>, source: &Stat, dest: &Stat) -> bool {
-    let policy = &entry.ctx.policy;
-    let symlinks = || policy.symlinks_of_dest(&Facts::of(source), rules.treatment);
+    let has_content = match sys::file_type(source) {
+        FileType::RegularFile => true,
+        FileType::Symlink | FileType::Directory => false,
+        _ => entry.ctx.policy.reads_special_content(),
+    };
     rules.directory == Origin::Existing
         && sys::file_type(dest) == FileType::Symlink
-        && symlinks() == Symlinks::Follow
+        && has_content
+        && rules.options.as_links.is_none()
+        // The link may lead to a file of the older copy.
+        && rules.options.link_dest.is_none()
+        && rules.treatment == DestTreatment::WrittenTo
 }
 
 /// A source and the file at its dest, which were seen.
