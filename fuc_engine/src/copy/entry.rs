@@ -22,7 +22,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::observer::{Change, CopyMethod, Event, Mechanism};
 use crate::paths;
-use crate::sys::{self, At, Blocking, Fd, Identity, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage};
 
 /// A source to copy, and the name of its dest: an entry of a node, or an operand.
 #[derive(Clone, Copy)]
@@ -193,15 +193,6 @@ impl Entry<'_> {
         let dirs = [source.as_fd(), dest.as_fd()];
         let listed = sys::Listed::new(&place.name, kind);
         Ok(call(&Entry::listed(ctx, node, dirs, listed)))
-    }
-
-    /// Opens the directory that one side is in.
-    pub(super) fn open_directory(&self, side: Side) -> Result<Fd, Errno> {
-        let (dir, path) = match side {
-            Side::Source => (self.source_dir, self.source_name),
-            Side::Dest => (self.dest_dir, self.dest_name),
-        };
-        paths::open_directory_of(dir, path)
     }
 }
 

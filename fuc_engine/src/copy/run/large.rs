@@ -40,16 +40,17 @@ use rustix::io::Errno;
 
 use super::tasks::resume;
 use super::{CopyRun, CopyTask, EntryCopy, Processed};
-use crate::copy::context::{Context, Failure};
+use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::{Entry, StoredEntry};
-use crate::copy::facts::{CopyNode, Symlinks};
+use crate::copy::facts::Symlinks;
 use crate::copy::options::Reflink;
 use crate::error::Operation;
 use crate::node::Side;
+use crate::paths;
 use crate::sched::When;
 use crate::sync::lock;
-use crate::sys::{self, Device, Fd, Pinned, Stat};
+use crate::sys::{self, Device, Fd, Stat};
 use crate::walk::{Task, Walker};
 
 /// Size from which a file is a task of its own.
@@ -224,7 +225,7 @@ fn bytes_on_disk(stat: &Stat) -> u64 {
 
 /// Opens the directory of the dest. Returns it with its device number, or `None` if that fails.
 fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
-    let dir = entry.open_directory(Side::Dest).ok()?;
+    let dir = paths::open_directory_of(entry.dest_dir, entry.dest_name).ok()?;
     let device = sys::stat_open(&dir).ok()?.st_dev;
     Some((dir, device))
 }
@@ -236,7 +237,7 @@ pub(super) fn queue(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Proc
         entry: StoredEntry::of(copy.entry),
         needs: Needs {
             bytes: bytes_on_disk(source),
-            overwrites: false,
+            overwrites: is_written_in_place(copy.entry),
         },
     };
     push(Some(Box::new(file)), copy.worker);
@@ -250,11 +251,14 @@ fn push(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'_>>) 
 }
 
 /// Copies a large file, or keeps it until another one has ended. Its dest is created, truncated or renamed only now.
-pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     let run = worker.job;
     let ctx = &run.ctx;
-    file.needs.overwrites = is_written_in_place(ctx, &file.entry);
-    let free = |entry: &StoredEntry| sys::free_bytes(dest_dir(ctx, entry)?.as_fd());
+    let free = |entry: &StoredEntry| {
+        let node = entry.place.parent.as_ref()?;
+        let dir = ctx.descriptors.pin(node, Side::Dest, ctx).ok()?;
+        sys::free_bytes(dir.as_fd())
+    };
     let Some(file) = run.room.begin(file, free) else {
         return;
     };
@@ -273,22 +277,10 @@ pub(super) fn copy(mut file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
-fn is_written_in_place(ctx: &Context<'_>, entry: &StoredEntry) -> bool {
-    let rules = &ctx.policy.options.rules;
-    let is_new = |node: &CopyNode| node.state.origin() == Origin::Created;
-    if entry.place.parent.as_ref().is_none_or(is_new)
-        || rules.removes_dests()
-        || rules.backup.is_some()
-    {
-        return false;
-    }
-    let dest = dest_dir(ctx, entry);
-    dest.is_some_and(|dir| sys::stat(dir.as_fd(), &entry.place.name, Symlinks::Follow).is_ok())
-}
-
-fn dest_dir<'n>(ctx: &Context<'_>, entry: &'n StoredEntry) -> Option<Pinned<'n>> {
-    let node = entry.place.parent.as_ref()?;
-    ctx.descriptors.pin(node, Side::Dest, ctx).ok()
+fn is_written_in_place(entry: &Entry<'_>) -> bool {
+    entry.dest_directory_origin() == Origin::Existing
+        && !entry.treatment().vacates()
+        && entry.stat_dest(Symlinks::Follow).is_ok()
 }
 
 /// Fails before a dest is touched, if a large file has no room.
