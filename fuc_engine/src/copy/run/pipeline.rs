@@ -53,10 +53,19 @@ type Make<'m, 's, 'e, 'a> =
 /// The end of an entry about whose dest was decided.
 enum Outcome {
     Made(Written),
-    /// The dest, which was seen, stays as it is, because that was settled.
-    Kept(Settled, Stat),
+    /// The dest, which is this file, stays as it is, because that was settled.
+    Kept(Settled, FileId),
     /// The failure was reported, after the dest was vacated.
     Failed,
+}
+
+impl From<Outcome> for Processed {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Made(_) => Self::Handled,
+            Outcome::Kept(..) | Outcome::Failed => Self::NotCopied,
+        }
+    }
 }
 
 /// From the listing to what is made.
@@ -144,8 +153,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         }
         let outcome = self.look_and_make(Making::File, Some(stat), true, &mut |copy, way| {
             copy.fill(&source, way)
-        })?;
-        self.end(outcome, Some(stat))
+        });
+        outcome.map(Processed::from)
     }
 
     /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
@@ -272,8 +281,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             }
             durable::linked(copy.entry)?;
             Ok(Some(copy.note_copied(Counted::HardLink)))
-        })?;
-        self.end(outcome, source)
+        });
+        outcome.map(Processed::from)
     }
 }
 
@@ -291,10 +300,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             Some(source) if self.entry.has_other_names(source) => {
                 self.make_or_link_one_of(making, source, make)
             }
-            _ => {
-                let outcome = self.settle(making, source, make)?;
-                self.end(outcome, source)
-            }
+            _ => self.settle(making, source, make).map(Processed::from),
         }
     }
 
@@ -316,7 +322,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 let first = match &outcome {
                     Ok(Outcome::Made(written)) => self.find_copy(source, *written),
                     Ok(Outcome::Kept(Settled::KeepAsCopy, dest)) => {
-                        self.find_copy(source, Some(FileId::of(dest)))
+                        self.find_copy(source, Some(*dest))
                     }
                     _ => None,
                 };
@@ -331,7 +337,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             }
             Claim::LinkTo(first) => self.link_to(&first, source)?,
         };
-        self.end(outcome, seen)
+        Ok(outcome.into())
     }
 
     /// Links the dest to the first copy of its source. A dest that is kept as the copy becomes a link, too, as in cp.
@@ -343,7 +349,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         })?;
         if let Outcome::Kept(Settled::KeepAsCopy, dest) = &outcome {
             let is_resumed = self.entry.ctx.policy.options.rules.replace == Replace::Changed;
-            if !is_resumed || first.itself.id != FileId::of(dest) {
+            if !is_resumed || first.itself.id != *dest {
                 let way = Way::Replace(RemovalEvent::Reported);
                 let scratch = &mut self.worker.scratch.own;
                 let linked = hardlink::link(self.entry, first, way, scratch);
@@ -463,7 +469,10 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                     }
                     return self.vacate_and_make(settled, &dest, change, make);
                 }
-                Looked::Keep(settled, dest) => return Ok(Outcome::Kept(settled, dest)),
+                Looked::Keep(settled, dest) => {
+                    self.keep(settled, source, &dest)?;
+                    return Ok(Outcome::Kept(settled, FileId::of(&dest)));
+                }
             };
             match made {
                 Some(written) => return Ok(Outcome::Made(written)),
@@ -510,24 +519,14 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         })
     }
 
-    /// Ends an entry about whose dest was decided. If the dest is kept as the copy, `source` was seen.
-    #[inline(always)]
-    fn end(&mut self, outcome: Outcome, source: Option<&Stat>) -> Result<Processed, Failure> {
-        match outcome {
-            Outcome::Made(_) => Ok(Processed::Handled),
-            Outcome::Failed => Ok(Processed::NotCopied),
-            Outcome::Kept(settled, dest) => self.keep(settled, source, &dest),
-        }
-    }
-
-    /// Leaves the dest as it is.
+    /// Leaves the dest as it is. If it is kept as the copy, `source` was seen.
     #[cold]
     fn keep(
         &mut self,
         settled: Settled,
         source: Option<&Stat>,
         dest: &Stat,
-    ) -> Result<Processed, Failure> {
+    ) -> Result<(), Failure> {
         let Self { run, entry, .. } = *self;
         let ctx = entry.ctx;
         if let (Settled::KeepAsCopy, Some(source)) = (settled, source) {
@@ -552,7 +551,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             let reason = keep_reason(settled, replace);
             entry.emit(|_, path, _| Event::SkippedDest { path, reason });
         }
-        Ok(Processed::NotCopied)
+        Ok(())
     }
 
     /// Opens the dest and copies the content. Returns `None` if the dest should be created, and something is there, or it could
