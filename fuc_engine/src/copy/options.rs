@@ -241,13 +241,8 @@ impl CopyOp<'_> {
 
     /// Returns `true` if a file of the older copy may be what a new copy would be: copies get the mode, the owner and the times.
     pub(super) fn may_link_to_older(&self) -> bool {
-        let Preserve {
-            mode,
-            ownership,
-            timestamps,
-            ..
-        } = self.preserve;
-        mode == ModePolicy::Preserve && ownership && timestamps
+        let preserve = &self.preserve;
+        preserve.mode == ModePolicy::Preserve && preserve.ownership && preserve.timestamps
     }
 
     /// Returns `true` if a regular file can be copied before anything is known about its source and its dest.

@@ -76,25 +76,8 @@ pub(crate) struct OpenDest<'w> {
     pub(crate) has_rights: bool,
     /// The dest may be the source, so it was not truncated.
     pub(crate) keeps_content: bool,
-    /// Boxed, because few dests need it.
-    pub(crate) writing: Option<Box<Guards<'w>>>,
-}
-
-/// The guards that keep other workers from writing to a file, if they could, by its name and by its number.
-#[derive(Default)]
-pub(crate) struct Guards<'w> {
-    _name: Option<Writing<'w>>,
-    _file: Option<Writing<'w>>,
-}
-
-impl<'w> Guards<'w> {
-    fn of_file(file: Option<Writing<'w>>) -> Option<Box<Self>> {
-        let guards = |file| Self {
-            _file: Some(file),
-            ..Self::default()
-        };
-        file.map(guards).map(Box::new)
-    }
+    /// The guards that keep other workers from writing to the file, if they could, by its name and by its number.
+    pub(crate) writing: Vec<Writing<'w>>,
 }
 
 impl<'w> OpenDest<'w> {
@@ -107,7 +90,7 @@ impl<'w> OpenDest<'w> {
             mode_before: None,
             has_rights: false,
             keeps_content: false,
-            writing: None,
+            writing: Vec::new(),
         }
     }
 
@@ -183,7 +166,7 @@ impl<'w> OpenDest<'w> {
 struct ClosedDest<'w> {
     seen: Result<Stat, Errno>,
     naming: Naming,
-    _writing: Option<Box<Guards<'w>>>,
+    _writing: Vec<Writing<'w>>,
 }
 
 impl ClosedDest<'_> {
@@ -367,15 +350,14 @@ impl<'o> Opening<'o> {
             return Ok(None);
         };
         // A file that existed is guarded already.
-        let is_new = dest.origin == Origin::Created && dest.writing.is_none();
+        let is_new = dest.origin == Origin::Created && dest.writing.is_empty();
         if is_new && (name.is_some() || ctx.merges_directories) {
             let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
             let begun = ctx.changes.really(begin);
-            dest.writing = Guards::of_file(begun.map_err(|errno| self.failed(errno))?);
+            dest.writing
+                .extend(begun.map_err(|errno| self.failed(errno))?);
         }
-        if name.is_some() {
-            dest.writing.get_or_insert_default()._name = name;
-        }
+        dest.writing.extend(name);
         Ok(Some(dest))
     }
 
@@ -452,9 +434,8 @@ impl<'o> Opening<'o> {
         {
             Ok(opened) => {
                 let seen = self.look_again(&opened)?;
-                let writing = Guards::of_file(writing);
                 Ok(OpenDest {
-                    writing,
+                    writing: Vec::from_iter(writing),
                     ..self.opened(opened, &seen)
                 })
             }
@@ -550,7 +531,7 @@ impl<'o> Opening<'o> {
         }
         Ok(OpenDest {
             keeps_content,
-            writing: Guards::of_file(writing),
+            writing: Vec::from_iter(writing),
             ..self.opened(dest, present)
         })
     }

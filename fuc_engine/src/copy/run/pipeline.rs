@@ -231,9 +231,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             return Ok(false);
         }
         durable::linked(entry)?;
-        if entry.ctx.policy.options.verify {
-            verifying::add(self, source);
-        }
+        verifying::add(self, source);
         let entry = &Entry {
             change: Change::Linked,
             ..*entry
@@ -576,7 +574,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 .really(id)
                 .map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
         }
-        self.worker.is_awaited = dest.writing.is_some();
+        self.worker.is_awaited = !dest.writing.is_empty();
         let mut buffer = std::mem::take(&mut self.worker.scratch.own.buffer);
         let mut on_piece = |bytes| note_piece(self.worker, bytes);
         let filled = Filling::new(entry, source, dest).fill(&mut buffer, &mut on_piece);
@@ -607,7 +605,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 is_file,
                 attributes,
             } => {
-                if is_file && entry.ctx.policy.options.verify {
+                if is_file {
                     verifying::add(self, &source.stat);
                 }
                 attributes.map_err(|error| Failure::making(error).with_method(method))?;
