@@ -8,13 +8,12 @@
 //! - **In an older directory**, a file may be replaced, as by cp. Here the [`Writers`](super::writers::Writers) make
 //!   sure that no two workers of this process write it at once, and that directories that become one are filled one after
 //!   the other. Several engines are not kept apart.
-//! - **An operand** may name a source or a dest that an earlier operand has named; see [`UsedNames`].
+//! - **An operand** may name a source or a dest that an earlier operand has named; see [`note_source`].
 
 use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
 use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -23,10 +22,11 @@ use super::context::{Context, Failure};
 use super::decide::mode::Origin;
 use super::entry::Entry;
 use super::facts::{CopyNode, FileId, Symlinks};
+use super::operand::UsedDest;
 use super::options::Backup;
 use super::writers::{SharedDest, Writing, Written};
 use crate::error::{Error, Refusal};
-use crate::hashing::{HashMap, Seeded};
+use crate::hashing::Seeded;
 use crate::node::{Dir, Side};
 use crate::paths;
 use crate::sync::lock;
@@ -178,89 +178,66 @@ fn other_spellings(name: &CStr) -> [CString; 2] {
     [ascii, unicode].map(paths::c_string)
 }
 
-/// A dest that an operand has used: its name, relative to the target.
-#[derive(PartialEq, Eq, Hash)]
-struct Used {
-    dest: Box<CStr>,
-    /// The source that was copied there. It is identified by its inode, not its path. `None` if the dest was made from any
-    /// source.
-    source: Option<FileId>,
+/// Returns what the operand uses if `source` is copied to its dest. Returns `None` if no other operand may have the same dest.
+fn used_by(ctx: &Context<'_>, operand: u32, source: Option<FileId>) -> Option<UsedDest> {
+    let may_collide = ctx.target.is_some() && ctx.operands.may_share_dest(operand);
+    may_collide.then(|| UsedDest {
+        dest: ctx.operands.dest_name(operand).into(),
+        source,
+    })
 }
 
-impl Used {
-    /// Returns `None` if no other operand may have the same dest.
-    fn by(ctx: &Context<'_>, operand: u32, source: Option<FileId>) -> Option<Self> {
-        let may_collide = ctx.target.is_some() && ctx.operands.may_share_dest(operand);
-        may_collide.then(|| Self {
-            dest: ctx.operands.dest_name(operand).into(),
-            source,
-        })
+/// Notes that the dest of an operand was made, or that `source` was copied there.
+pub(super) fn note_used(ctx: &Context<'_>, operand: u32, source: Option<FileId>) {
+    if let Some(used) = used_by(ctx, operand, source) {
+        lock(&ctx.operands.used).entry(used).or_insert(operand);
     }
 }
 
-/// The sources and dests that the operands of a run have used so far, with the first operand that used each.
-#[derive(Default)]
-pub(super) struct UsedNames(Mutex<HashMap<Used, u32>>);
+/// Returns the first operand that has used the dest of this one, or has copied `source` there.
+fn first_user(entry: &Entry<'_>, source: Option<FileId>) -> Option<u32> {
+    let used = used_by(entry.ctx, entry.operand, source)?;
+    lock(&entry.ctx.operands.used).get(&used).copied()
+}
 
-impl UsedNames {
-    /// Notes that the dest of an operand was made, or that `source` was copied there.
-    pub(super) fn note(&self, ctx: &Context<'_>, operand: u32, source: Option<FileId>) {
-        if let Some(used) = Used::by(ctx, operand, source) {
-            lock(&self.0).entry(used).or_insert(operand);
-        }
+/// Notes the source of an operand. Returns the warning if an earlier operand was the same source: the operand is skipped then.
+pub(super) fn note_source(entry: &Entry<'_>, source: &Stat) -> Result<(), Error> {
+    let is_directory = sys::is_directory(source);
+    let id = Some(FileId::of(source));
+    // With backups, a second copy of a file backs up the first one.
+    let is_backed_up = !is_directory && entry.backup_rule().is_some();
+    // An operand that has waited for earlier ones is begun again.
+    let was_used = first_user(entry, id).is_some_and(|first| first != entry.operand);
+    // A directory may be named through a link, too.
+    let is_repeated = was_used && (is_directory || was_named_before(entry));
+    if is_repeated && !is_backed_up {
+        let refusal = match is_directory {
+            true => Refusal::DirectoryNamedTwice,
+            false => Refusal::FileNamedTwice,
+        };
+        return Err(Error::refused(refusal, entry.path(Side::Source)));
     }
-
-    /// Returns the first operand that has used the dest of this one, or has copied `source` there.
-    fn first(&self, entry: &Entry<'_>, source: Option<FileId>) -> Option<u32> {
-        let used = Used::by(entry.ctx, entry.operand, source)?;
-        lock(&self.0).get(&used).copied()
+    if !is_directory {
+        note_used(entry.ctx, entry.operand, id);
     }
+    Ok(())
+}
 
-    /// Notes the source of an operand. Returns the warning if an earlier operand was the same
-    /// source: the operand is skipped then.
-    pub(super) fn note_source(&self, entry: &Entry<'_>, source: &Stat) -> Result<(), Error> {
-        let is_directory = sys::is_directory(source);
-        let id = Some(FileId::of(source));
-        // With backups, a second copy of a file backs up the first one.
-        let is_backed_up = !is_directory && entry.backup_rule().is_some();
-        // An operand that has waited for earlier ones is begun again.
-        let first = self.first(entry, id);
-        let was_used = first.is_some_and(|first| first != entry.operand);
-        // A directory may be named through a link, too.
-        let is_repeated = was_used && (is_directory || was_named_before(entry));
-        if is_repeated && !is_backed_up {
-            let refusal = match is_directory {
-                true => Refusal::DirectoryNamedTwice,
-                false => Refusal::FileNamedTwice,
-            };
-            return Err(Error::refused(refusal, entry.path(Side::Source)));
-        }
-        if !is_directory {
-            self.note(entry.ctx, entry.operand, id);
-        }
-        Ok(())
-    }
+/// Returns `true` if an earlier operand has made the dest of this one, and that is not renamed to a numbered backup.
+pub(super) fn has_made_dest(entry: &Entry<'_>) -> bool {
+    entry.is_operand()
+        && entry.backup_rule() != Some(Backup::Numbered)
+        && first_user(entry, None).is_some()
+}
 
-    /// Returns `true` if an earlier operand has made the dest of this one, and that is not renamed to a numbered backup.
-    pub(super) fn has_made_dest(&self, entry: &Entry<'_>) -> bool {
-        entry.is_operand()
-            && entry.backup_rule() != Some(Backup::Numbered)
-            && self.first(entry, None).is_some()
-    }
-
-    /// Fails if a directory would replace the dest that an earlier operand has made. Without backups,
-    /// a directory replaces nothing; a numbered backup loses nothing.
-    pub(super) fn check_directory_dest(&self, entry: &Entry<'_>) -> Result<(), Failure> {
-        let is_replaced = matches!(
-            entry.backup_rule(),
-            Some(Backup::Simple | Backup::NumberedIfAny)
-        );
-        let is_made = is_replaced && self.first(entry, None).is_some();
-        let kind = || entry.dest_facts(Symlinks::NoFollow).map(|facts| facts.kind);
-        match is_made && kind() != Some(FileType::Directory) {
-            true => Err(entry.refused(Refusal::JustCreated)),
-            false => Ok(()),
-        }
+/// Fails if a directory would replace the dest that an earlier operand has made. Without backups, a directory replaces nothing;
+/// a numbered backup loses nothing.
+pub(super) fn check_directory_dest(entry: &Entry<'_>) -> Result<(), Failure> {
+    let is_replaced = entry.backup_rule().is_some() && has_made_dest(entry);
+    let kind = || entry.dest_facts(Symlinks::NoFollow).map(|facts| facts.kind);
+    match is_replaced && kind() != Some(FileType::Directory) {
+        true => Err(entry.refused(Refusal::JustCreated)),
+        false => Ok(()),
     }
 }
 

@@ -10,7 +10,7 @@ use std::iter;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -20,7 +20,7 @@ use super::facts::{FileId, Symlinks};
 use super::options::{CopyOp, Dest};
 use super::policy::Policy;
 use crate::error::{Error, Operation};
-use crate::hashing::{HashSet, Seeded};
+use crate::hashing::{HashMap, HashSet, Seeded};
 use crate::sys::{self, At, Fd, Identity, PathOnly};
 use crate::{node, paths};
 
@@ -32,6 +32,17 @@ pub(super) struct Operands<'a> {
     operands: Vec<Operand>,
     /// The hashes of names that several dests have.
     shared: HashSet<u64>,
+    /// The dests that were used so far, with the first operand that used each.
+    pub(super) used: Mutex<HashMap<UsedDest, u32>>,
+}
+
+/// A dest that an operand has used: its name, relative to the target.
+#[derive(PartialEq, Eq, Hash)]
+pub(super) struct UsedDest {
+    pub(super) dest: Box<CStr>,
+    /// The source that was copied there. It is identified by its inode, not its path. `None` if the dest was made from any
+    /// source.
+    pub(super) source: Option<FileId>,
 }
 
 struct Operand {
@@ -61,6 +72,7 @@ impl<'a> Operands<'a> {
             text: Vec::new(),
             operands: Vec::new(),
             shared: HashSet::default(),
+            used: Mutex::default(),
         }
     }
 

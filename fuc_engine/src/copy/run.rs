@@ -26,7 +26,6 @@ use tasks::OperandGroup;
 use verifying::Unverified;
 
 use super::changes::Changes;
-use super::collisions::UsedNames;
 use super::content::Next;
 use super::context::{Context, Deletions};
 use super::dest::backup;
@@ -85,7 +84,6 @@ pub(super) struct CopyRun<'a> {
     /// `true` if no name of a source is met twice, so that the names still to be met can be
     /// counted.
     meets_names_once: bool,
-    used: UsedNames,
     room: Room,
     /// Directories made on the way to dests.
     parents: Mutex<MadeParents>,
@@ -165,7 +163,6 @@ impl<'a> CopyRun<'a> {
             copies_plainly: op.copies_plainly(),
             links: LinkTable::default(),
             meets_names_once: false,
-            used: UsedNames::default(),
             room: Room::default(),
             parents: Mutex::default(),
             later: Mutex::default(),

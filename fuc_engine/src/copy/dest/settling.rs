@@ -67,16 +67,8 @@ pub(crate) enum Looked {
     Keep(Settled, Stat),
 }
 
-/// The knowledge about a dest before it is looked at.
-#[derive(Clone, Copy)]
-pub(crate) struct Known {
-    /// An earlier operand has made the dest.
-    pub(crate) is_made: bool,
-    /// Creation has failed because something is there.
-    pub(crate) is_occupied: bool,
-}
-
-/// Looks at the dest, and settles what happens to it. Looks at the source if the decision needs it and it was not seen.
+/// Looks at the dest, and settles what happens to it. Looks at the source if the decision needs it and it was not seen. If the
+/// place `is_occupied`, creation has failed before.
 ///
 /// # Errors
 /// One of the two cannot be looked at, or the dest is refused.
@@ -84,7 +76,7 @@ pub(crate) fn look_and_settle(
     entry: &Entry<'_>,
     making: Making,
     source: Option<&Stat>,
-    known: Known,
+    is_occupied: bool,
 ) -> Result<Looked, Failure> {
     let options = entry.ctx.policy.options;
     let rules = Rules {
@@ -92,7 +84,7 @@ pub(crate) fn look_and_settle(
         treatment: entry.treatment(),
         symlinks: entry.symlinks,
         directory: entry.dest_directory_origin(),
-        is_made: known.is_made,
+        is_made: collisions::has_made_dest(entry),
         creates_through_links: entry.is_operand() && options.rules.create_through_links,
     };
     let make = |vacant| match settle_vacant(rules, making, vacant) {
@@ -101,7 +93,7 @@ pub(crate) fn look_and_settle(
     };
     let failed = |errno| entry.dest_stat_failure(errno);
     let itself = match entry.stat_dest(Symlinks::NoFollow) {
-        Err(Errno::NOENT) if known.is_occupied => {
+        Err(Errno::NOENT) if is_occupied => {
             let has_slash = entry.dest_name.to_bytes().ends_with(b"/");
             return make(Vacant::Hidden { has_slash });
         }

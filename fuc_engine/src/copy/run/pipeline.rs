@@ -23,11 +23,12 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, sharing, verifying};
+use crate::copy::collisions;
 use crate::copy::content::{OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::{Making, RemovalEvent, Settled, Way};
-use crate::copy::dest::settling::{self, Known, Looked};
+use crate::copy::dest::settling::{self, Looked, look_and_settle};
 use crate::copy::dest::{self, backup};
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{FileId, Symlinks};
@@ -124,7 +125,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     fn not_opened(&mut self, errno: Errno) -> Failure {
         let entry = self.entry;
         let looked = match entry.stat_source() {
-            Ok(source) => self.look_at_dest(Making::File, Some(&source), false).err(),
+            Ok(source) => look_and_settle(entry, Making::File, Some(&source), false).err(),
             Err(unseen) => Some(entry.source_stat_failure(unseen)),
         };
         let failed = || Failure::making(entry.source_error(Operation::OpenSource, errno));
@@ -419,19 +420,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         self.look_and_make(making, source, is_new, make)
     }
 
-    fn look_at_dest(
-        &self,
-        making: Making,
-        source: Option<&Stat>,
-        is_occupied: bool,
-    ) -> Result<Looked, Failure> {
-        let known = Known {
-            is_made: self.run.used.has_made_dest(self.entry),
-            is_occupied,
-        };
-        settling::look_and_settle(self.entry, making, source, known)
-    }
-
     /// Returns the same entry with other facts about its dest.
     fn with_entry<'c>(&'c mut self, entry: &'c Entry<'c>) -> EntryCopy<'c, 's, 'e, 'a> {
         EntryCopy {
@@ -451,7 +439,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
         loop {
-            let made = match self.look_at_dest(making, source, is_occupied)? {
+            let made = match look_and_settle(self.entry, making, source, is_occupied)? {
                 Looked::Make(way, change) => {
                     let entry = &Entry {
                         change,
@@ -525,7 +513,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         source: Option<&Stat>,
         dest: &Stat,
     ) -> Result<(), Failure> {
-        let Self { run, entry, .. } = *self;
+        let entry = self.entry;
         let ctx = entry.ctx;
         if let (Settled::KeepAsCopy, Some(source)) = (settled, source) {
             self.worker.scratch.tally.kept += 1;
@@ -534,7 +522,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 verifying::add(self, source);
                 if entry.is_operand() {
                     // An earlier run has made it, so it counts as made.
-                    run.used.note(ctx, entry.operand, None);
+                    collisions::note_used(ctx, entry.operand, None);
                 }
             }
         }

@@ -8,6 +8,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{CopyRun, CopyTask, EntryCopy, Processed};
+use crate::copy::collisions;
 use crate::copy::context::Failure;
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{CopyDir, FileId, Symlinks};
@@ -149,18 +150,18 @@ fn contains_target(run: &CopyRun<'_>, source: &Stat) -> bool {
 }
 
 fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Processed, Failure> {
-    let EntryCopy { run, entry, .. } = *copy;
+    let entry = copy.entry;
     let ctx = entry.ctx;
     let is_directory = sys::is_directory(source);
     if is_directory && !ctx.policy.options.recursive {
         return Err(entry.source_refused(Refusal::NotRecursive));
     }
-    if let Err(warning) = run.used.note_source(entry, source) {
+    if let Err(warning) = collisions::note_source(entry, source) {
         ctx.warn(entry.operand, warning);
         return Ok(Processed::NotCopied);
     }
     if is_directory {
-        run.used.check_directory_dest(entry)?;
+        collisions::check_directory_dest(entry)?;
         let place = entry.place();
         let purpose = Purpose::Process { pass: 0 };
         copy.worker
@@ -169,7 +170,7 @@ fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Pr
     }
     let processed = copy.copy_looked(source)?;
     if processed == Processed::Handled {
-        run.used.note(ctx, entry.operand, None);
+        collisions::note_used(ctx, entry.operand, None);
     }
     Ok(processed)
 }

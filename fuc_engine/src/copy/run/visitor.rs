@@ -106,7 +106,7 @@ impl Visitor for CopyRun<'_> {
                     && let Some(source) = node.dir.slot(Side::Source).identity()
                 {
                     let source = Some(source.file());
-                    self.used.note(ctx, node.place.operand, source);
+                    collisions::note_used(ctx, node.place.operand, source);
                 }
                 worker.scratch.tally.count(Counted::Directory);
                 let is_merged = node.state.origin() == Origin::Existing;
