@@ -126,14 +126,7 @@ fn open_or_make(
     };
     let known = made.known.get(&dest).copied();
     let open = || match known {
-        Some(made) if made.origin == Origin::Created => {
-            let dir = sys::open_path_directory(above, spot.name, Symlinks::NoFollow)?;
-            // Another process may have replaced it.
-            match sys::is_same_directory(dir.as_fd(), made.identity)? {
-                true => Ok(dir),
-                false => Err(Errno::STALE),
-            }
-        }
+        Some(made) if made.origin == Origin::Created => open_known(above, spot.name, made),
         _ => open_component(&ctx.policy, above, spot.name),
     };
     let origin = known.map_or(Origin::Existing, |known| known.origin);
@@ -260,7 +253,8 @@ fn set_final_attributes_of(ctx: &Context<'_>, parent: &Parent) -> Result<(), Err
     if parent.mode_pending.is_none() && !sets_attributes {
         return Ok(());
     }
-    let dir = reopen(ctx, parent).map_err(failed(Operation::Stat))?;
+    let dir = open_known(ctx.target(), &parent.prefix.dest(ctx), parent.directory);
+    let dir = dir.map_err(failed(Operation::Stat))?;
     if let Some(mode) = parent.mode_pending {
         let set = Inode::PathOnly(dir.as_fd()).set_mode(mode);
         set.map_err(failed(Operation::SetMode))?;
@@ -277,16 +271,16 @@ fn set_final_attributes_of(ctx: &Context<'_>, parent: &Parent) -> Result<(), Err
     ctx.report_attributes(parent.prefix.operand, set, || parent.prefix.path(ctx))
 }
 
-/// Opens the directory, and no other one that has its name now.
-fn reopen(ctx: &Context<'_>, parent: &Parent) -> Result<Fd, Errno> {
-    let symlinks = match parent.directory.origin {
+/// Opens a directory that is known, and no other one that has its name now.
+fn open_known(above: BorrowedFd<'_>, name: &CStr, known: DestParent) -> Result<Fd, Errno> {
+    let symlinks = match known.origin {
         Origin::Created => Symlinks::NoFollow,
         // A link may have led to it.
         Origin::Existing => Symlinks::Follow,
     };
-    let dir = sys::open_path_directory(ctx.target(), &parent.prefix.dest(ctx), symlinks)?;
-    if !sys::is_same_directory(dir.as_fd(), parent.directory.identity)? {
-        return Err(Errno::STALE);
+    let dir = sys::open_path_directory(above, name, symlinks)?;
+    match sys::is_same_directory(dir.as_fd(), known.identity)? {
+        true => Ok(dir),
+        false => Err(Errno::STALE),
     }
-    Ok(dir)
 }

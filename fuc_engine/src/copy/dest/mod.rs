@@ -217,28 +217,19 @@ fn is_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
 }
 
 /// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.
-#[cold]
-fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Option<OpenDest<'o>> {
-    if entry.dest_name.to_bytes().ends_with(b"/") {
-        return None;
-    }
-    match is_divided(entry, source) {
-        true => create_beside(entry, source.stat.st_mode, Replaces::Nothing).ok(),
-        false => {
-            let file = try_create_unnamed(entry, &source.stat)?;
-            Some(OpenDest::new_file(file, Naming::WhenComplete))
-        }
-    }
-}
-
-/// Creates the dest of a large source without a name. Returns `None` if that is not possible.
 ///
 /// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
 /// accepted the link.
 #[cold]
-fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
-    let ctx = entry.ctx;
-    if !may_be_opened_again(entry, source)
+fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Option<OpenDest<'o>> {
+    let (ctx, source_mode) = (entry.ctx, source.stat.st_mode);
+    if entry.dest_name.to_bytes().ends_with(b"/") {
+        return None;
+    }
+    if is_divided(entry, source) {
+        return create_beside(entry, source_mode, Replaces::Nothing).ok();
+    }
+    if !may_be_opened_again(entry, source_mode)
         // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
         || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
         || !entry.has_native_dest()
@@ -246,9 +237,10 @@ fn try_create_unnamed(entry: &Entry<'_>, source: &Stat) -> Option<Fd> {
         return None;
     }
     let directory = paths::directory_of(entry.dest_name);
-    let mode = ctx.policy.creation_mode(source.st_mode);
+    let mode = ctx.policy.creation_mode(source_mode);
     let create = || sys::create_unnamed(entry.dest_dir, &directory, mode);
-    ctx.descriptors.making_room(create).ok()
+    let file = ctx.descriptors.making_room(create).ok()?;
+    Some(OpenDest::new_file(file, Naming::WhenComplete))
 }
 
 /// Creates a file in the directory of the dest, which has another name until it is complete. If other engines must open it,
@@ -280,12 +272,12 @@ fn may_be_named_last(entry: &Entry<'_>, source: &Stat) -> bool {
         && entry.ctx.policy.writes_content
 }
 
-/// Returns `true` if the user may open the complete copy of `source` to write to it. That is how a process that watches
-/// the directory learns of a file that gets its name last.
-fn may_be_opened_again(entry: &Entry<'_>, source: &Stat) -> bool {
+/// Returns `true` if the user may open the complete copy to write to it. That is how a process that watches the directory
+/// learns of a file that gets its name last.
+fn may_be_opened_again(entry: &Entry<'_>, source_mode: u32) -> bool {
     const OWNER_WRITES: u32 = 0o200;
     let policy = &entry.ctx.policy;
-    policy.user == 0 || source.st_mode & !policy.umask() & OWNER_WRITES != 0
+    policy.user == 0 || source_mode & !policy.umask() & OWNER_WRITES != 0
 }
 
 /// A dest that is created, or opened and emptied.
