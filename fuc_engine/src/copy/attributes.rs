@@ -98,7 +98,7 @@ pub(super) fn are_rights_equal(
     policy: &Policy<'_>,
     [source_file, dest]: [BorrowedFd<'_>; 2],
     [source, present]: [&Stat; 2],
-    is_native: impl FnOnce() -> bool,
+    is_native: bool,
 ) -> bool {
     const SET_ID: u32 = 0o6000;
     let preserve = &policy.options.preserve;
@@ -115,7 +115,7 @@ pub(super) fn are_rights_equal(
             Ok(acl) => is_mode(acl),
             Err(Errno::NODATA) => true,
             // A server may have ACLs of another kind.
-            Err(Errno::OPNOTSUPP) => is_native(),
+            Err(Errno::OPNOTSUPP) => is_native,
             _ => false,
         }
         // Beside an ACL, the bits of the source for the group would give its group more than it has.

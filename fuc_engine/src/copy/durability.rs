@@ -47,7 +47,7 @@ pub(super) struct Durability {
 
 impl Durability {
     /// Notes a filesystem before something is written to it, because `syncfs` reports only later errors.
-    /// `open` opens a file or a directory on it.
+    /// `open` opens a file or a directory on it. If a directory may not be read, the first file is noted instead.
     pub(super) fn note_filesystem(
         &self,
         device: u32,
@@ -57,7 +57,10 @@ impl Durability {
         if filesystems.iter().any(|known| known.device == device) {
             return Ok(());
         }
-        let file = open()?;
+        let file = match open() {
+            Err(Errno::ACCESS) => return Ok(()),
+            opened => opened?,
+        };
         let needs_each = !sys::Filesystem::of(file.as_fd()).syncs_all;
         filesystems.push(WrittenFilesystem {
             device,

@@ -228,11 +228,6 @@ impl Default for CopyOp<'_> {
 }
 
 impl CopyOp<'_> {
-    /// Returns `true` if a copy gets attributes after its content.
-    pub(super) fn sets_attributes(&self) -> bool {
-        self.preserve.sets_attributes() || self.context.is_some()
-    }
-
     /// Returns the permission for private descriptor tables. The filesystems of a durable copy are written at its end, when the
     /// threads that have opened them have ended.
     pub(super) fn thread_descriptors(&self) -> Option<PrivateTables> {
@@ -409,7 +404,7 @@ impl Preserve {
     }
 
     /// Returns `true` if a copy gets attributes after its content.
-    fn sets_attributes(&self) -> bool {
+    pub(super) fn sets_attributes(&self) -> bool {
         // All but the links are attributes.
         let attributes = Self {
             links: false,

@@ -32,7 +32,8 @@ pub(super) struct Policy<'a> {
 impl<'a> Policy<'a> {
     pub(super) fn new(options: &'a CopyOp<'a>) -> Self {
         let is_real = options.execution == Execution::Real;
-        let sets_attributes = is_real && options.sets_attributes();
+        let sets_attributes = options.preserve.sets_attributes() || options.context.is_some();
+        let sets_attributes = is_real && sets_attributes;
         Self {
             options,
             user: sys::effective_user(),

@@ -416,7 +416,7 @@ impl<'o> Opening<'o> {
             return self.replace_by_force(errno);
         };
         self.check_not_source(&present)?;
-        if self.may_be_source(&present, || entry.has_native_dest()) {
+        if self.may_be_source(&present, entry.has_native_dest()) {
             return self.create_beside();
         }
         let writing = collisions::begin_writing(ctx, &present);
@@ -443,7 +443,7 @@ impl<'o> Opening<'o> {
             return Err(self.failed(errno));
         }
         let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
-        let is_native = || entry.has_native_dest();
+        let is_native = entry.has_native_dest();
         if present.is_ok_and(|present| self.may_be_source(&present, is_native)) {
             return self.create_beside();
         }
@@ -509,8 +509,7 @@ impl<'o> Opening<'o> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
         let writing = collisions::begin_writing(ctx, present);
-        let device = FileId::of(present).device;
-        let is_native = || ctx.is_native(device, dest.as_fd());
+        let is_native = ctx.is_native(FileId::of(present).device, dest.as_fd());
         let keeps_content = self.may_be_source(present, is_native);
         let gets_holes = || has_holes(&source.stat) || ctx.policy.options.sparse == Sparse::Always;
         if keeps_content && gets_holes() {
@@ -531,9 +530,9 @@ impl<'o> Opening<'o> {
     /// Returns `true` if an existing dest, which was seen as `present`, may be the source. `is_native` says whether the
     /// filesystem of the dest is a native one.
     #[inline]
-    fn may_be_source(self, present: &Stat, is_native: impl FnOnce() -> bool) -> bool {
+    fn may_be_source(self, present: &Stat, is_native: bool) -> bool {
         let source = self.source;
-        let are_native = || source.storage == Storage::Native && is_native();
+        let are_native = || source.storage == Storage::Native && is_native;
         !source.is_known_empty() && may_be_source(&source.stat, present, are_native)
     }
 
@@ -557,7 +556,7 @@ impl<'o> Opening<'o> {
     fn opened(self, dest: Fd, present: &Stat) -> OpenDest<'o> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
-        let is_native = || ctx.is_native(FileId::of(present).device, dest.as_fd());
+        let is_native = ctx.is_native(FileId::of(present).device, dest.as_fd());
         let both = [&source.stat, present];
         let files = [source.fd.as_fd(), dest.as_fd()];
         let has_rights = attributes::are_rights_equal(&ctx.policy, files, both, is_native);

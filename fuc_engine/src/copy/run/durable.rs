@@ -24,11 +24,7 @@ pub(super) fn note_filesystems(ctx: &Context<'_>) -> Result<(), Error> {
     let note = |dir: BorrowedFd<'_>| {
         let device = sys::stat_directory(dir)?.identity.device();
         let open = || sys::open_directory(dir, c".", Symlinks::NoFollow);
-        match durability.note_filesystem(device, open) {
-            // The directory may not be read. The first file is noted instead.
-            Err(Errno::ACCESS) => Ok(()),
-            noted => noted,
-        }
+        durability.note_filesystem(device, open)
     };
     for_each_parent(ctx, note).map_err(|errno| failed(ctx, errno))
 }
@@ -46,9 +42,7 @@ pub(super) fn entered(run: &CopyRun<'_>, node: &CopyNode) {
         let dir = ctx.descriptors.pin(node, Side::Dest, ctx)?;
         sys::open_directory(dir.as_fd(), c".", Symlinks::NoFollow)
     });
-    if let Err(errno) = noted
-        && errno != Errno::ACCESS
-    {
+    if let Err(errno) = noted {
         let error = ctx.node_error(node, Side::Dest, Operation::Sync, errno);
         ctx.fail(node.place.operand, error);
     }
