@@ -146,7 +146,7 @@ impl Mark {
     pub(super) const GIVES_ACL: u16 = 1 << 10;
     /// No other user may rename entries of the dest, unless it is the owner.
     pub(super) const KEEPS_ENTRIES: u16 = 1 << 11;
-    /// What matters to the entries of the directory. It takes the highest bits, so that it can travel in a byte.
+    /// The facts that matter to the entries of the directory. They have the highest bits, so that they can travel in a byte.
     #[cfg(feature = "distribute")]
     const OF_ENTRIES: u16 =
         Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;

@@ -78,7 +78,7 @@ pub(crate) use process::{
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::{
     DirStat, FileId, FileTime, Identity, Mount, changed, check_adding, check_reading,
-    check_writing, device_of, file_type, is_append_only, is_directory, is_regular,
-    is_same_directory, links, modified, read_link, stat, stat_directory, stat_open, times,
+    check_writing, file_type, is_append_only, is_directory, is_regular, is_same_directory, links,
+    modified, read_link, stat, stat_directory, stat_open, times,
 };
 pub(crate) use thread::Starter;

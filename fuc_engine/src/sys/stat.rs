@@ -298,11 +298,6 @@ impl FileId {
     }
 }
 
-/// Returns the device number of a file, in the form of a stat.
-pub(crate) fn device_of(id: FileId) -> Dev {
-    rustix::fs::makedev(id.device >> 20, id.device & 0xf_ffff)
-}
-
 /// A directory's [`FileId`] and its time of birth, if the filesystem keeps one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {

@@ -23,7 +23,7 @@
 //! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists". This is the order in
 //! which cp decides.
 //!
-//! What happens to the dest of a directory is settled in `make/directory`.
+//! The dests of directories are settled in `make/directory`.
 
 use rustix::fs::FileType;
 use rustix::io::Errno;

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::{CopyRun, EntryCopy, Processed};
 use crate::copy::collisions;
 use crate::copy::context::Failure;
-use crate::copy::decide::mode::{DestAcl, Origin};
+use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
 use crate::copy::make::directory;
