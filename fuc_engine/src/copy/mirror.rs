@@ -34,7 +34,7 @@ use super::context::{Context, Deletions, Use};
 use super::decide::mode::Origin;
 use super::facts::{CopyNode, FileId, Mark, Symlinks};
 use super::operand::ancestry;
-use super::options::{Deletion, LinkKind, Replace};
+use super::options::{Deletion, Replace};
 use crate::error::{Cause, Error, Operation, Refusal};
 use crate::filter::{Candidate, Verdict};
 use crate::hashing::{HashMap, HashSet, Seeded};
@@ -438,7 +438,7 @@ struct Extraneous {
 /// The names in a source directory, from the first time that the dest has any: 8 bytes for each.
 #[derive(Default)]
 struct SourceNames {
-    /// Hashes of names, sorted. The lowest four bits are the type of the copy.
+    /// Hashes of names, sorted. The lowest four bits are the type.
     hashes: Vec<u64>,
     looks: u8,
 }
@@ -526,7 +526,7 @@ impl Mirror<'_, '_> {
         Ok(dest.ok().and_then(|dest| known.remove(&found(&dest))))
     }
 
-    /// Finds the names of the source that the dest finds, with the type of their copies, but does not list.
+    /// Finds the names of the source that the dest finds, with their types, but does not list.
     #[cold]
     fn find_other_forms(&self) -> Result<OtherForms, Error> {
         let mut stored = HashSet::default();
@@ -540,7 +540,7 @@ impl Mirror<'_, '_> {
             for entry in listed.filter(|entry| !stored.contains(&hash(entry.name))) {
                 let kind = walk::kind_of(self.source, entry, Symlinks::NoFollow);
                 match sys::stat(self.dest, entry.name, Symlinks::NoFollow) {
-                    Ok(dest) if sys::file_type(&dest) == self.copied_as(kind) => {
+                    Ok(dest) if sys::file_type(&dest) == kind => {
                         other_forms.insert(found(&dest), entry.name.to_owned());
                     }
                     _ => {}
@@ -551,7 +551,7 @@ impl Mirror<'_, '_> {
         Ok(other_forms)
     }
 
-    /// Returns `true` if the source lists a name of the dest, and its copy is of the same type. Looks a second time before it
+    /// Returns `true` if the source lists a name of the dest, of the same type. Looks a second time before it
     /// returns `false`: a program that saves a file may rename the old one away before it creates the new one.
     fn is_in_source(&self, dest: Listed<'_>, names: &mut SourceNames) -> Result<bool, Error> {
         if names.looks == 0 {
@@ -582,7 +582,7 @@ impl Mirror<'_, '_> {
     /// Adds the names that the source lists now.
     fn list_source(&self, names: &mut SourceNames) -> Result<(), Error> {
         let mut added = Vec::new();
-        let hash = |entry: Listed<'_>| SourceNames::hash(entry.name, self.copied_as(entry.kind()));
+        let hash = |entry: Listed<'_>| SourceNames::hash(entry.name, entry.kind());
         let is_new = |hash: &u64| names.hashes.binary_search(hash).is_err();
         self.list(Side::Source, |listed| {
             added.extend(listed.map(hash).filter(is_new));
@@ -592,18 +592,6 @@ impl Mirror<'_, '_> {
         names.hashes.sort_unstable();
         names.looks += 1;
         Ok(())
-    }
-
-    /// Returns the type of the copy of a source.
-    fn copied_as(&self, source: FileType) -> FileType {
-        let policy = &self.ctx.policy;
-        match (source, policy.options.as_links) {
-            (FileType::Directory | FileType::Unknown, _) => source,
-            (_, Some(LinkKind::Symbolic)) => FileType::Symlink,
-            (FileType::RegularFile | FileType::Symlink, _) | (_, Some(LinkKind::Hard)) => source,
-            _ if policy.reads_special_content() => FileType::RegularFile,
-            _ => source,
-        }
     }
 
     /// Returns `true` if a dest whose source is listed with another type may stay. The listings may be wrong.
@@ -618,7 +606,7 @@ impl Mirror<'_, '_> {
         match (kind(self.source), kind(self.dest)) {
             // The dest keeps its name until the new file is complete.
             (Ok(source), Ok(dest)) if self.is_replaced_later([source, dest]) => Ok(true),
-            (Ok(source), Ok(dest)) => Ok(self.copied_as(source) == dest),
+            (Ok(source), Ok(dest)) => Ok(source == dest),
             (Err(errno), _) if errno != Errno::NOENT => Err(self.unseen(dest.name, errno)),
             // One of them was removed, or the copy reports why the dest cannot be looked at.
             _ => Ok(true),
