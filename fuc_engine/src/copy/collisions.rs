@@ -12,7 +12,6 @@
 
 use std::ffi::{CStr, CString};
 use std::hash::BuildHasher;
-use std::num::NonZeroUsize;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::FileType;
@@ -43,19 +42,12 @@ pub(super) fn may_be_other_copy(entry: &Entry<'_>) -> bool {
         && (!entry.has_native_dest() || has_other_spelling(entry.dest_dir, entry.dest_name))
 }
 
-fn has_workers(ctx: &Context<'_>) -> bool {
-    ctx.policy.options.threads != Some(NonZeroUsize::MIN)
-}
-
 /// Lets no other worker write to a dest whose name a filesystem may take for this one, in a directory that existed.
 /// Native filesystems need no such care, because their inode numbers show what is one file.
 pub(super) fn reserve_name<'c>(entry: &Entry<'c>) -> Option<Writing<'c>> {
     let ctx = entry.ctx;
     let node = entry.node?;
-    if node.state.origin() == Origin::Created
-        || !has_workers(ctx)
-        || ctx.is_node_native(node, entry.dest_dir)
-    {
+    if node.state.origin() == Origin::Created || ctx.is_node_native(node, entry.dest_dir) {
         return None;
     }
     let directory = node.dir.slot(Side::Dest).identity()?.file();
@@ -85,17 +77,17 @@ pub(super) fn folded(name: &CStr) -> String {
 }
 
 /// Lets no other worker write to a file that this worker has opened.
-pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Option<Writing<'c>> {
-    has_workers(ctx).then(|| ctx.writers.begin_writing(Written::File(FileId::of(dest))))
+pub(super) fn begin_writing<'c>(ctx: &'c Context<'_>, dest: &Stat) -> Writing<'c> {
+    ctx.writers.begin_writing(Written::File(FileId::of(dest)))
 }
 
 /// Lets no other worker write to a file that this worker has created, and removes content that one wrote before.
 pub(super) fn begin_writing_new<'c>(
     ctx: &'c Context<'_>,
     dest: BorrowedFd<'_>,
-) -> Result<Option<Writing<'c>>, Errno> {
+) -> Result<Writing<'c>, Errno> {
     let writing = begin_writing(ctx, &sys::stat_open(dest)?);
-    if writing.is_some() && sys::stat_open(dest)?.st_size > 0 {
+    if sys::stat_open(dest)?.st_size > 0 {
         sys::set_size(dest, 0)?;
     }
     Ok(writing)

@@ -344,7 +344,7 @@ impl<'o> Opening<'o> {
         // A file that existed is guarded already.
         let is_new = dest.origin == Origin::Created && dest.writing.is_empty();
         if is_new && (name.is_some() || ctx.merges_directories) {
-            let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd());
+            let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd()).map(Some);
             let begun = ctx.changes.really(begin);
             dest.writing
                 .extend(begun.map_err(|errno| self.failed(errno))?);
@@ -427,7 +427,7 @@ impl<'o> Opening<'o> {
             Ok(opened) => {
                 let seen = self.look_again(&opened)?;
                 Ok(OpenDest {
-                    writing: Vec::from_iter(writing),
+                    writing: vec![writing],
                     ..self.opened(opened, &seen)
                 })
             }
@@ -522,7 +522,7 @@ impl<'o> Opening<'o> {
         }
         Ok(OpenDest {
             keeps_content,
-            writing: Vec::from_iter(writing),
+            writing: vec![writing],
             ..self.opened(dest, present)
         })
     }
