@@ -18,7 +18,6 @@ use std::time::Instant;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::content::Moved;
 use super::decide::mode::Origin;
 use super::facts::{FileId, Symlinks};
 use crate::hashing::{HashSet, Seeded};
@@ -208,7 +207,7 @@ impl Changes {
     }
 }
 
-/// Changes names, content and attributes.
+/// Changes names and attributes.
 impl Changes {
     #[inline(always)]
     pub(super) fn create_directory(&self, spot: Spot<'_>, mode: u32) -> Result<(), Errno> {
@@ -281,15 +280,6 @@ impl Changes {
         // The name is still there if the rename failed, or if both were one file.
         let _ = sys::unlink(dir, &name);
         renamed
-    }
-
-    /// Writes the content of `source` by `act`.
-    #[inline(always)]
-    pub(super) fn write(&self, source: &Stat, act: impl FnOnce() -> Moved) -> Moved {
-        match self {
-            Self::Real => act(),
-            Self::Planned(_) => apart(|| Moved::bytes(source.st_size as u64)),
-        }
     }
 
     /// Does something by `act` that a dry run neither does nor foresees. It returns the default instead.

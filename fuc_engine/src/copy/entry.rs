@@ -135,25 +135,21 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the place of the dest itself, even if it is a symbolic link.
-    pub(super) fn dest_at(&self) -> At<'a> {
+    /// Returns the place of the dest, or of the file that a symbolic link there leads to.
+    pub(super) fn dest_at(&self, symlinks: Symlinks) -> At<'a> {
         At {
             dir: self.dest_dir,
             name: self.dest_name,
-            symlinks: Symlinks::NoFollow,
+            symlinks,
         }
     }
 
     /// Returns the place of the dest after content was written to it. A link that was written through has led to it.
     pub(super) fn written_at(&self) -> At<'a> {
-        let symlinks = match self.dest_directory_origin() {
+        self.dest_at(match self.dest_directory_origin() {
             Origin::Created => Symlinks::NoFollow,
             Origin::Existing => Symlinks::Follow,
-        };
-        At {
-            symlinks,
-            ..self.dest_at()
-        }
+        })
     }
 
     /// Returns the dest as a place for changes.
@@ -209,12 +205,7 @@ impl Entry<'_> {
 
     /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
     pub(super) fn may_write_dest(&self) -> bool {
-        let symlinks = Symlinks::Follow;
-        sys::check_writing(At {
-            symlinks,
-            ..self.dest_at()
-        })
-        .is_ok()
+        sys::check_writing(self.dest_at(Symlinks::Follow)).is_ok()
     }
 
     /// Returns `true` if the source is a directory on another filesystem than its parent. The look mounts nothing.

@@ -103,7 +103,8 @@ impl<'w> OpenDest<'w> {
             Ok(()) => {
                 // A process that watches the directory learns from this that a file was closed after
                 // it was written. Closing the dest sends no event for its new name.
-                let _ = sys::open_existing(entry.dest_at(), Blocking::OnlyForLease);
+                let dest = entry.dest_at(Symlinks::NoFollow);
+                let _ = sys::open_existing(dest, Blocking::OnlyForLease);
             }
             Err(Errno::EXIST) => {}
             Err(_) => entry.ctx.lacks_unnamed_files.store(true, Ordering::Relaxed),
@@ -380,10 +381,7 @@ impl<'o> Opening<'o> {
     fn open_existing(self, symlinks: Symlinks) -> Result<OpenDest<'o>, Failure> {
         let Self { entry, .. } = self;
         let ctx = entry.ctx;
-        let dest = At {
-            symlinks,
-            ..entry.dest_at()
-        };
+        let dest = entry.dest_at(symlinks);
         let spot = entry.spot();
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
@@ -481,11 +479,7 @@ impl<'o> Opening<'o> {
             .open_dest(spot, origin, || ctx.descriptors.making_room(create));
         let opened = opened.map_err(|errno| self.failed(errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
-        let at = At {
-            symlinks: Symlinks::Follow,
-            ..entry.dest_at()
-        };
-        let dest = self.prepare_opened(opened, at)?;
+        let dest = self.prepare_opened(opened, entry.dest_at(Symlinks::Follow))?;
         Ok(OpenDest { origin, ..dest })
     }
 

@@ -167,10 +167,7 @@ impl Found<'_> {
 
     /// Returns the place of the dest.
     fn at(&self) -> At<'_> {
-        At {
-            symlinks: self.symlinks,
-            ..self.entry.dest_at()
-        }
+        self.entry.dest_at(self.symlinks)
     }
 
     /// Returns `true` if a file that is kept would get the rights of another user. That user may have written its content,

@@ -189,20 +189,17 @@ impl<'f> Filling<'f> {
     ) -> Result<Filled, Failure> {
         let Self { entry, source, .. } = self;
         let options = entry.ctx.policy.options;
-        let Moved { bytes, method } = if options.attributes_only
-            || source.is_known_empty()
-                && options.reflink != Reflink::Always
-                && !options.reports_methods
-        {
+        let is_empty = source.is_known_empty()
+            && options.reflink != Reflink::Always
+            && !options.reports_methods;
+        let Moved { bytes, method } = if options.attributes_only || is_empty {
             Moved::bytes(0)
+        } else if !entry.ctx.changes.are_visible() {
+            Moved::bytes(source.stat.st_size as u64)
+        } else if options.drops_cache {
+            self.move_past_cache(buffer, on_piece)
         } else {
-            entry
-                .ctx
-                .changes
-                .write(&source.stat, || match options.drops_cache {
-                    true => self.move_past_cache(buffer, on_piece),
-                    false => self.move_content(buffer, on_piece),
-                })
+            self.move_content(buffer, on_piece)
         };
         let filled = match bytes {
             Ok(bytes) => self.complete(bytes, method),

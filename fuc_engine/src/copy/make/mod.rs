@@ -97,7 +97,7 @@ fn create(
 
 /// Gives a new dest without content the attributes of its source.
 fn set_attributes(entry: &Entry<'_>, source: &PathOnly) -> Result<(), Failure> {
-    let dest = PathOnly::find(entry.dest_at());
+    let dest = PathOnly::find(entry.dest_at(Symlinks::NoFollow));
     let dest = dest.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
     if sys::is_of_another(dest.as_fd(), dest.stat().st_uid, entry.ctx.policy.user) {
         return Err(entry.making_failure(Operation::Stat, Errno::STALE));
@@ -128,7 +128,8 @@ pub(super) fn update_attributes(
     entry.ctx.changes.really(|| {
         let hold =
             |at| PathOnly::find(at).map_err(|errno| entry.making_failure(Operation::Stat, errno));
-        let (from, to) = (hold(entry.source_at())?, hold(entry.dest_at())?);
+        let from = hold(entry.source_at())?;
+        let to = hold(entry.dest_at(Symlinks::NoFollow))?;
         // A link may lead to the dest, or another process has replaced one of them.
         let is_same = |held: &PathOnly, seen| FileId::of(held.stat()) == FileId::of(seen);
         match is_same(&from, source) && is_same(&to, dest) {
@@ -250,7 +251,7 @@ pub(super) fn make_link(
         let source = entry.stat_source();
         let source =
             source.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
-        attributes::set_link_times(entry.dest_at(), &source)
+        attributes::set_link_times(entry.dest_at(Symlinks::NoFollow), &source)
             .map_err(|errno| entry.making_failure(Operation::KeepTimes, errno))?;
     }
     Ok(created)

@@ -13,7 +13,7 @@ use crate::copy::options::Dest;
 use crate::error::{Error, Operation};
 use crate::node::{Dir, Side};
 use crate::paths;
-use crate::sys::{self, At, Blocking, Stat};
+use crate::sys::{self, Blocking, Stat};
 
 /// Notes the filesystem of the directory that contains the dests. Fails if it cannot be written to the
 /// disk in the end.
@@ -86,10 +86,7 @@ pub(super) fn kept(entry: &Entry<'_>, dest: &Stat) -> Result<(), Failure> {
     if !sys::is_regular(dest) || durability.try_leave(device) {
         return Ok(());
     }
-    let at = At {
-        symlinks: Symlinks::Follow,
-        ..entry.dest_at()
-    };
+    let at = entry.dest_at(Symlinks::Follow);
     let opened = entry
         .ctx
         .descriptors

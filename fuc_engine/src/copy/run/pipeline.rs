@@ -331,7 +331,11 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 outcome?
             }
             Claim::OtherFile(_) => {
-                self.warn_of_other_file();
+                // Another source has the inode number of this one.
+                let entry = self.entry;
+                let path = entry.path(Side::Source);
+                let warning = Error::refused(Refusal::SharedInodeNumber, path);
+                entry.ctx.warn(entry.operand, warning);
                 self.settle(making, seen, make)?
             }
             Claim::LinkTo(first) => self.link_to(&first, source)?,
@@ -383,13 +387,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             let task = Task::Own(CopyTask::Waiter(waiter));
             self.worker.push(task, When::Next);
         }
-    }
-
-    /// Warns that another source has the inode number of this one.
-    fn warn_of_other_file(&self) {
-        let entry = self.entry;
-        let warning = Error::refused(Refusal::SharedInodeNumber, entry.path(Side::Source));
-        entry.ctx.warn(entry.operand, warning);
     }
 
     /// Finds the copy that was made. If that fails, it is reported, and other names of the
