@@ -58,6 +58,9 @@ fn unreadable_directories() {
         # One loses the set-group-id bit of another group.
         a/ %(311|0) b/ :65534:1 %2777
         user cp -r (-r|-p|-l|--preserve=timestamps|--preserve=ownership) a b
+        # One loses the sticky bit of another owner.
+        a/ :1234 %1230
+        user cp -a a b
         # One does not replace a dangling link.
         a/ %311 b->c
         user cp -r a (b/|b)

@@ -177,12 +177,6 @@ impl Mark {
         marks
     }
 
-    /// Notes that the dest has its attributes and its mode.
-    pub(super) fn complete(&mut self) {
-        self.mode = 0;
-        self.marks.clear(Self::GETS_ATTRIBUTES);
-    }
-
     /// Returns what another engine must know to copy entries of the directory.
     #[cfg(feature = "distribute")]
     pub(super) fn inheritance(&self) -> u8 {

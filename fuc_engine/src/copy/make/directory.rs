@@ -127,14 +127,14 @@ impl Entering<'_> {
             let is_complete = ctx.policy.makes_hard_links();
             return Err((!is_complete).then(|| entry.refused(Refusal::SameFile).error));
         }
-        let mut mark = self
+        let mark = self
             .describe(&source, dest.as_fd(), &stat, origin)
             .map_err(failed(Operation::SetMode))?;
         if origin == Origin::Created {
             entry.emit_copied(None);
         }
         if let Some(unlisted) = &source.unlisted {
-            self.finish_unlisted(unlisted, &mut mark, [source.fd.as_fd(), dest.as_fd()]);
+            self.finish_unlisted(unlisted, &mark, [source.fd.as_fd(), dest.as_fd()]);
         }
         Ok(Opened {
             dir: CopyDir::new(id, stat.identity),
@@ -264,7 +264,7 @@ impl Entering<'_> {
             None => is_occupied,
             Some(Present::Directory(_)) => may_be_other_copy(),
             Some(Present::Other(_)) if backs_up && !may_be_other_copy() => false,
-            Some(Present::Other(_)) if self.compares_targets() && self.is_led_to_source() => {
+            Some(Present::Other(_)) if self.is_led_to_source() => {
                 return Err(entry.refused(Refusal::SameFile).error);
             }
             Some(Present::Other(_)) => {
@@ -300,22 +300,18 @@ impl Entering<'_> {
         })
     }
 
-    /// Returns `true` if a link at the dest leads to the source.
+    /// Returns `true` if a link at the dest leads to the source. As in cp, they are not compared if source links are followed, or
+    /// if no file would be written through the link.
     fn is_led_to_source(&self) -> bool {
-        let target = self.entry.stat_dest(Symlinks::Follow);
-        matches!((self.entry.stat_source(), target), (Ok(source), Ok(target))
-            if FileId::of(&source) == FileId::of(&target))
-    }
-
-    /// Returns `true` if the source is compared with the directory that a link at its dest leads to. As in cp, it is not if
-    /// source links are followed, or if no file would be written through the link.
-    fn compares_targets(&self) -> bool {
-        let policy = &self.entry.ctx.policy;
+        let entry = self.entry;
+        let policy = &entry.ctx.policy;
         let options = policy.options;
-        self.entry.symlinks == Symlinks::NoFollow
+        entry.symlinks == Symlinks::NoFollow
             && !options.rules.removes_dests()
             && options.as_links != Some(LinkKind::Symbolic)
             && !policy.keeps_existing()
+            && matches!((entry.stat_source(), entry.stat_dest(Symlinks::Follow)), (Ok(source), Ok(target))
+                if FileId::of(&source) == FileId::of(&target))
     }
 
     /// Makes the dest, unless a directory is `present`.
@@ -424,7 +420,7 @@ impl Entering<'_> {
     fn finish_unlisted(
         &self,
         unlisted: &Unlisted,
-        mark: &mut Mark,
+        mark: &Mark,
         [source, dest]: [BorrowedFd<'_>; 2],
     ) {
         let entry = self.entry;
@@ -438,7 +434,6 @@ impl Entering<'_> {
             if let Err(error) = entry.report_attributes(set) {
                 entry.fail(error);
             }
-            mark.complete();
         }
     }
 }
@@ -478,6 +473,10 @@ fn set_attributes(ctx: &Context<'_>, node: &CopyNode) -> Result<(), Error> {
     let failed = |side, operation| move |errno| ctx.node_error(node, side, operation, errno);
     let pin = |side| ctx.descriptors.pin(node, side, ctx);
     if mark.marks.has(Mark::GETS_ATTRIBUTES) {
+        // A dest whose source is not listed has its attributes already.
+        if mark.marks.has(Mark::UNLISTED) {
+            return Ok(());
+        }
         let unseen = failed(Side::Source, Operation::Stat);
         let source = pin(Side::Source).map_err(unseen)?;
         let stat = sys::stat_open(source.as_fd()).map_err(unseen)?;
