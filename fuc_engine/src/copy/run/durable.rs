@@ -109,23 +109,22 @@ fn for_each_parent(
     ctx: &Context<'_>,
     call: impl Fn(BorrowedFd<'_>) -> Result<(), Errno>,
 ) -> Result<(), Errno> {
-    let has_parents = ctx.policy.options.parents;
-    for index in 0..ctx.operands.len() as u32 {
-        let name = ctx.operands.dest_name(index);
-        match &ctx.target {
-            // All operands share it.
-            Some(_) if index > 0 && !has_parents => break,
-            Some(target) => call(target.as_fd())?,
-            None => {
-                match paths::open_directory_of(ctx.target(), name) {
-                    Ok(dir) => call(dir.as_fd())?,
-                    // Then the dest cannot be created, which is reported elsewhere.
-                    Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
-                    Err(errno) => return Err(errno),
-                }
+    match &ctx.target {
+        Some(target) => call(target.as_fd())?,
+        // All operands have this dest.
+        None if ctx.operands.len() > 0 => {
+            match paths::open_directory_of(ctx.target(), ctx.operands.dest_name(0)) {
+                Ok(dir) => call(dir.as_fd())?,
+                // Then the dest cannot be created, which is reported elsewhere.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS) => {}
+                Err(errno) => return Err(errno),
             }
         }
-        if has_parents {
+        None => {}
+    }
+    if ctx.policy.options.parents {
+        for index in 0..ctx.operands.len() as u32 {
+            let name = ctx.operands.dest_name(index);
             let mut called = Ok(());
             // If a directory cannot be opened, it is not there yet, or the operand has failed, which was reported.
             let _ = open_parent(&ctx.policy, ctx.target(), name, |dir| {
