@@ -605,8 +605,7 @@ impl Mirror<'_, '_> {
         };
         match (kind(self.source), kind(self.dest)) {
             // The dest keeps its name until the new file is complete.
-            (Ok(source), Ok(dest)) if self.is_replaced_later([source, dest]) => Ok(true),
-            (Ok(source), Ok(dest)) => Ok(source == dest),
+            (Ok(source), Ok(dest)) => Ok(source == dest || self.is_replaced_later([source, dest])),
             (Err(errno), _) if errno != Errno::NOENT => Err(self.unseen(dest.name, errno)),
             // One of them was removed, or the copy reports why the dest cannot be looked at.
             _ => Ok(true),

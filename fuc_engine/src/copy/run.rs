@@ -59,21 +59,6 @@ mod tasks;
 mod verifying;
 mod visitor;
 
-/// A copy of a single engine.
-#[cfg(not(feature = "distribute"))]
-mod sharing {
-    use super::{EntryCopy, Processed};
-    use crate::copy::context::Failure;
-    use crate::sys::Stat;
-
-    pub(super) fn give_to_home(
-        _: &EntryCopy<'_, '_, '_, '_>,
-        _: &Stat,
-    ) -> Option<Result<Processed, Failure>> {
-        None
-    }
-}
-
 /// One run of a [`CopyOp`].
 pub(super) struct CopyRun<'a> {
     ctx: Context<'a>,

@@ -306,16 +306,10 @@ impl<'a> ContentCopy<'a> {
     }
 
     /// Lets several engines copy what is left to a dest that has its whole size. What they copy is counted by them.
-    #[inline]
     fn try_dividing(&mut self) -> Result<Rung, ContentError> {
-        match self.dest.divide {
-            Some(divide) => self.divide(divide),
-            None => Ok(Rung::NotHere),
-        }
-    }
-
-    #[cold]
-    fn divide(&mut self, divide: &dyn Divide) -> Result<Rung, ContentError> {
+        let Some(divide) = self.dest.divide else {
+            return Ok(Rung::NotHere);
+        };
         let rest = self.writer.position()..self.source.size();
         let mut next = Next::Piece;
         let mut goes_on = || {

@@ -32,7 +32,7 @@ use crate::sys::{self, Listing, Stat};
 
 /// Renames the dest of `entry` to its backup, for which the rules must ask. Returns the backup's name, or `None` if the dest
 /// has vanished.
-pub(super) fn make(
+pub(crate) fn make(
     entry: &Entry<'_>,
     dest: &Stat,
     numbers: &mut BackupNumbers,

@@ -379,7 +379,7 @@ impl<'o> Opening<'o> {
     }
 
     fn open_existing(self, symlinks: Symlinks) -> Result<OpenDest<'o>, Failure> {
-        let Self { entry, .. } = self;
+        let entry = self.entry;
         let ctx = entry.ctx;
         let dest = entry.dest_at(symlinks);
         let spot = entry.spot();
@@ -400,7 +400,7 @@ impl<'o> Opening<'o> {
     /// its content. Some filesystems know no other way.
     #[cold]
     fn open_emptied(self, dest: At<'_>, errno: Errno) -> Result<OpenDest<'o>, Failure> {
-        let Self { entry, .. } = self;
+        let entry = self.entry;
         let ctx = entry.ctx;
         let present = sys::stat(dest.dir, dest.name, dest.symlinks);
         let present = present.ok().filter(|present| {
@@ -485,7 +485,7 @@ impl<'o> Opening<'o> {
 
     /// Prepares the opened dest for the content, if it gets any.
     fn prepare_opened(self, dest: Fd, at: At<'_>) -> Result<OpenDest<'o>, Failure> {
-        let Self { entry, .. } = self;
+        let entry = self.entry;
         let present = self.look_again(&dest)?;
         if sys::is_regular(&present) && entry.ctx.policy.writes_content {
             return self.empty(dest, at, &present);
@@ -532,7 +532,7 @@ impl<'o> Opening<'o> {
 
     /// Looks at an opened dest again, because another process may have replaced it since. Fails if it is the source.
     fn look_again(self, dest: &Fd) -> Result<Stat, Failure> {
-        let Self { entry, .. } = self;
+        let entry = self.entry;
         let present = sys::stat_open(dest).map_err(|errno| entry.dest_stat_failure(errno))?;
         self.check_not_source(&present)?;
         if let Some(durability) = &entry.ctx.durability

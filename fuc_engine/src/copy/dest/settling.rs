@@ -29,14 +29,12 @@
 //! The content decides, so a file is not copied again because a filesystem shows holes that are none, or because only
 //! one of the two is sparse. If a filesystem does not know holes, nothing is found.
 
-use std::ffi::CStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 
-use super::backup::{self, BackupNumbers};
 use crate::copy::content::is_zero;
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::mode::Origin;
@@ -316,22 +314,8 @@ fn names_same_entry(entry: &Entry<'_>) -> bool {
     source == dest && is_in_source_directory()
 }
 
-/// Renames the dest, which was seen as `dest`, to its backup if that is `settled`, and returns the name of the backup. Otherwise
-/// unlinks the dest.
-pub(crate) fn vacate(
-    entry: &Entry<'_>,
-    settled: Settled,
-    dest: &Stat,
-    numbers: &mut BackupNumbers,
-) -> Result<Option<Box<CStr>>, Failure> {
-    match settled {
-        Settled::BackUp => backup::make(entry, dest, numbers),
-        _ => unlink(entry).map(|()| None),
-    }
-}
-
 /// Unlinks the dest, which makes its name vacant. Another process may have done that before.
-pub(super) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
+pub(crate) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
     match entry.ctx.changes.unlink(entry.spot()) {
         Ok(()) => entry.emit(|_, dest, _| Event::RemovedDest(dest)),
         Err(Errno::NOENT) => {}

@@ -144,7 +144,7 @@ impl Room {
         let mut lane = lock(&self.lane);
         let bytes = lane.bytes + u128::from(needs.bytes);
         let fits = lane.writers == 0
-            || lane.writers < self.most_writers()
+            || lane.writers < *self.most_writers.get_or_init(most_writers)
                 && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
         let must_wait = !fits || needs.overwrites && lane.is_overwriting;
         if must_wait && lane.waiting.len() < MOST_WAITING {
@@ -169,12 +169,6 @@ impl Room {
     /// Returns a file that has waited, after another one has begun.
     fn next(&self) -> Option<Box<LargeFile>> {
         lock(&self.lane).next()
-    }
-
-    fn most_writers(&self) -> u64 {
-        *self
-            .most_writers
-            .get_or_init(|| sys::memory_limit().map_or(u64::MAX, |bytes| bytes / MEMORY_PER_WRITER))
     }
 
     /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
@@ -215,6 +209,11 @@ impl Room {
             .find(|(_, errno)| lacks_room(*errno))
             .map(|(_, errno)| *errno)
     }
+}
+
+/// Returns how many files may be written at the same time.
+fn most_writers() -> u64 {
+    sys::memory_limit().map_or(u64::MAX, |bytes| bytes / MEMORY_PER_WRITER)
 }
 
 /// Returns how many bytes a copy of the file takes at least, if its holes stay holes.

@@ -22,13 +22,13 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, sharing, verifying};
+use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, verifying};
 use crate::copy::collisions;
 use crate::copy::content::{OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::{Making, RemovalEvent, Settled, Way};
-use crate::copy::dest::settling::{self, Looked, look_and_settle};
+use crate::copy::dest::settling::{Looked, look_and_settle, unlink};
 use crate::copy::dest::{self, backup};
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{FileId, Symlinks};
@@ -310,7 +310,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         source: &Stat,
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Processed, Failure> {
-        if let Some(given) = sharing::give_to_home(self, source) {
+        #[cfg(feature = "distribute")]
+        if let Some(given) = super::sharing::give_to_home(self, source) {
             return given;
         }
         let seen = Some(source);
@@ -327,7 +328,12 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 };
                 let id = FileId::of(source);
                 // If the dest was another name of the source, a link to it would not be a link to a copy.
-                self.complete(id, first.filter(|first| first.itself.id != id));
+                let first = first.filter(|first| first.itself.id != id);
+                // The entries that have waited for it claim again.
+                for waiter in self.run.links.complete(id, first) {
+                    let task = Task::Own(CopyTask::Waiter(waiter));
+                    self.worker.push(task, When::Next);
+                }
                 outcome?
             }
             Claim::OtherFile(_) => {
@@ -378,14 +384,6 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 Claim::LinkTo(first)
             }
             claim => claim,
-        }
-    }
-
-    /// Records the first copy of a source, and queues the entries that have waited for it.
-    fn complete(&mut self, source: FileId, first: Option<FirstCopy>) {
-        for waiter in self.run.links.complete(source, first) {
-            let task = Task::Own(CopyTask::Waiter(waiter));
-            self.worker.push(task, When::Next);
         }
     }
 
@@ -479,8 +477,16 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         change: Change,
         make: Make<'_, 's, 'e, 'a>,
     ) -> Result<Outcome, Failure> {
-        let numbers = &mut self.worker.scratch.own.backup_numbers;
-        let backup = settling::vacate(self.entry, settled, dest, numbers)?;
+        let backup = match settled {
+            Settled::BackUp => {
+                let numbers = &mut self.worker.scratch.own.backup_numbers;
+                backup::make(self.entry, dest, numbers)?
+            }
+            _ => {
+                unlink(self.entry)?;
+                None
+            }
+        };
         let entry = &Entry {
             is_vacated: true,
             backup: backup.as_deref(),
@@ -530,8 +536,12 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         ctx.report
             .skipped(source.map_or(0, |source| content.bytes(source)));
         if settled != Settled::AlreadyThere {
-            let replace = ctx.policy.options.rules.replace;
-            let reason = keep_reason(settled, replace);
+            let reason = match (settled, ctx.policy.options.rules.replace) {
+                (Settled::KeepAsCopy, Replace::Older) => KeepReason::NotOlder,
+                (Settled::KeepAsCopy, _) => KeepReason::Unchanged,
+                (_, Replace::None | Replace::NoneAndFail) => KeepReason::Exists,
+                _ => KeepReason::Declined,
+            };
             entry.emit(|_, path, _| Event::SkippedDest { path, reason });
         }
         Ok(())
@@ -625,15 +635,5 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         worker.scratch.tally.bytes += bytes;
         worker.scratch.had_content = bytes > 0;
         worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
-    }
-}
-
-/// Returns why a dest is kept, as was `settled`.
-fn keep_reason(settled: Settled, replace: Replace) -> KeepReason {
-    match (settled, replace) {
-        (Settled::KeepAsCopy, Replace::Older) => KeepReason::NotOlder,
-        (Settled::KeepAsCopy, _) => KeepReason::Unchanged,
-        (_, Replace::None | Replace::NoneAndFail) => KeepReason::Exists,
-        _ => KeepReason::Declined,
     }
 }

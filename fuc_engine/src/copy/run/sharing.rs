@@ -32,8 +32,7 @@ pub(super) fn give_to_home(
 ) -> Option<Result<Processed, Failure>> {
     let EntryCopy { run, entry, .. } = *copy;
     let shared = run.shared.as_ref()?;
-    let may_have_others = entry.has_other_names(source);
-    let home = may_have_others.then(|| shared.other_home(source.st_ino))??;
+    let home = shared.other_home(source.st_ino)?;
     let Some(node) = entry.node else {
         return Some(Err(entry.refused(Refusal::HomeNotReached)));
     };
