@@ -25,7 +25,6 @@
 //! | `message` | what an engine sends to its rank, and what ranks send each other, as bytes |
 //! | `pace` | the limit of the entries or bytes per second |
 //! | `launch` | mistakes in the way in which a job is started |
-//! | `lending` | whether other ranks get names of a listing, by what is measured; no I/O, no clock |
 //! | `line` | the engine's connection to the main thread |
 //! | `transport` | the loop of the main thread, and what it needs of a network |
 //! | `network` | the same by MPI |
@@ -39,7 +38,6 @@ mod homes;
 pub mod job;
 mod large;
 mod launch;
-mod lending;
 mod line;
 mod message;
 mod network;

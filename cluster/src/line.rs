@@ -107,7 +107,7 @@ impl Line {
                     let tickets = stolen.iter().map(Stolen::ticket);
                     tickets.for_each(|ticket| self.give_back(ticket, Given::NotReached));
                 }
-                Incoming::Request { .. } | Incoming::Returned(..) => {}
+                Incoming::Request | Incoming::Returned(..) => {}
                 Incoming::End => break,
             }
         }

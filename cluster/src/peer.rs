@@ -34,7 +34,6 @@ use std::time::Duration;
 use fuc_cli::console::Output;
 use fuc_engine::distribute::{Given, Incoming, Ticket};
 
-use crate::lending::Lending;
 use crate::message::{Amount, Answer, Message, Outgoing, Part, Rank, RankResult};
 use crate::pace::Issuer;
 
@@ -84,11 +83,6 @@ pub(crate) struct Peer {
     /// The time of the next registration.
     next_theft: Duration,
     penalty: Duration,
-    lending: Lending,
-    /// The entries that this rank has done.
-    entries: u64,
-    /// Rank 0 only: the entries that other ranks have done, as far as they have reported them.
-    reported: u64,
     /// Rank 0 only: issues permits, if the rate is limited.
     issuer: Option<Issuer>,
     is_cancelled: bool,
@@ -118,9 +112,6 @@ impl Peer {
             last_giver: None,
             next_theft: Duration::ZERO,
             penalty: PENALTY,
-            lending: Lending::new(rank),
-            entries: 0,
-            reported: 0,
             issuer: None,
             is_cancelled: false,
             has_ended: false,
@@ -169,10 +160,7 @@ impl Peer {
         match message {
             Outgoing::Steal => self.is_hungry = true,
             Outgoing::Give(stolen) => match self.thieves.pop_front() {
-                Some(thief) => {
-                    self.lending.note(&stolen);
-                    self.send(thief, Message::Work(stolen));
-                }
+                Some(thief) => self.send(thief, Message::Work(stolen)),
                 // Two workers have answered one request.
                 None => stolen.iter().for_each(|stolen| {
                     self.give_back(stolen.ticket(), Given::NotReached);
@@ -187,7 +175,6 @@ impl Peer {
                     }
                     Given::Finished(_) => self.penalty = PENALTY,
                 }
-                self.lending.note_return(ticket, given);
                 self.give_back(ticket, given);
             }
             Outgoing::WantPermits => self.send(0, Message::WantPermits),
@@ -216,19 +203,12 @@ impl Peer {
                 self.victims.remove(&from);
                 self.last_giver = Some(from);
                 self.is_hungry = false;
-                self.lending.note(&stolen);
                 self.tell(Incoming::Stolen(stolen));
             }
             Message::Entrusted(stolen) => self.tell(Incoming::Stolen(stolen)),
-            Message::GivenBack(ticket, given) => {
-                self.lending.note_return(ticket, given);
-                self.tell(Incoming::Returned(ticket, given));
-            }
+            Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
             Message::Text(text) => self.actions.push(Action::Print(text)),
-            Message::Progress(amount) => {
-                self.reported += amount.entries;
-                self.actions.push(Action::Count(amount));
-            }
+            Message::Progress(amount) => self.actions.push(Action::Count(amount)),
             Message::WantPermits => {
                 if let Some(issuer) = &mut self.issuer {
                     issuer.queue(from);
@@ -264,11 +244,6 @@ impl Peer {
             0 => (1..self.ranks).for_each(|rank| self.send(rank, Message::Cancel)),
             _ => self.send(0, Message::Cancel),
         }
-    }
-
-    /// Notes how many entries are counted on this rank: those that it has done, and on rank 0 those that others have reported.
-    pub(crate) fn note_counted(&mut self, entries: u64) {
-        self.entries = entries.saturating_sub(self.reported);
     }
 
     /// Reports work of this rank to rank 0, which counts its own without that.
@@ -314,12 +289,9 @@ impl Peer {
             return;
         }
         self.issue_permits(now);
-        let is_asked = !self.thieves.is_empty();
-        self.lending.tick(self.entries, is_asked, now);
-        if is_asked && now >= self.next_request {
+        if !self.thieves.is_empty() && now >= self.next_request {
             self.next_request = now + REQUEST_INTERVAL;
-            let most_names = self.lending.most_names();
-            self.tell(Incoming::Request { most_names });
+            self.tell(Incoming::Request);
         }
         if self.is_hungry && now >= self.next_theft {
             if let Some(victim) = self.next_victim() {

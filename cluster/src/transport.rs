@@ -119,7 +119,6 @@ pub(crate) fn serve(
         } else if is_flushed && peer.outcome.is_some() {
             return peer;
         }
-        peer.note_counted(local.counts.entries());
         let mut is_busy = false;
         while let Some((from, bytes)) = transport.receive() {
             let message = message::decode::<Message>(&bytes);

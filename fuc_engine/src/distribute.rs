@@ -36,7 +36,7 @@
 //! - **What can be stolen.** Operands cannot. Names very deep below their operand stay, because a thief opens each level
 //!   above them. A worker never gives its last queued directory, so a chain of directories does not change hands. It
 //!   gives a part of a listing if a thief asks and nothing that is queued can be given. So one flat directory is
-//!   divided, too. The exchange limits these names, because some servers are slower if several clients change one directory.
+//!   divided, too.
 //! - **Why it ends.** All that is stolen is a user of a node of its victim. So the nodes of all engines are
 //!   one tree, whose root is the leader's operand. When the leader has finished it, no engine has work left. The
 //!   leader then reports its end by [`Exchange::end`], and each engine that assists gets [`Incoming::End`].
@@ -102,12 +102,11 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rustix::fs::FileType;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
-use crate::sys::{self, Identity, Listed};
+use crate::sys::{self, Identity};
 
 /// The role of an engine in a job that several engines share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,10 +174,7 @@ pub trait Exchange: Sync {
 pub enum Incoming {
     /// Another engine asks for work. A worker that has some calls [`Exchange::give`] later. If none has, the
     /// request is forgotten, and may be repeated.
-    Request {
-        /// The most names of one listing that are given, if no directory can be. With zero, no names are given.
-        most_names: usize,
-    },
+    Request,
     /// This engine gets entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
     /// Entries that this engine has given come back.
@@ -344,14 +340,6 @@ impl Stolen {
     #[must_use]
     pub fn ticket(&self) -> Ticket {
         self.ticket
-    }
-
-    /// Returns how many names are of a part of a listing: those of which the engine does not know that they are directories.
-    #[must_use]
-    pub fn names(&self) -> usize {
-        let names = self.names.iter();
-        let kinds = names.map(|&(record_type, ref name)| Listed { name, record_type }.kind());
-        kinds.filter(|kind| *kind != FileType::Directory).count()
     }
 }
 

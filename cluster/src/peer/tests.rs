@@ -262,7 +262,7 @@ impl Simulation {
 
     fn tell(&mut self, rank: Rank, message: Incoming) {
         match message {
-            Incoming::Request { .. } => self.rank(rank).engine.has_request = true,
+            Incoming::Request => self.rank(rank).engine.has_request = true,
             Incoming::Stolen(tokens) => {
                 for token in tokens {
                     self.give_work(rank, token.ticket(), Engine::take);

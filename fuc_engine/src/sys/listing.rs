@@ -174,10 +174,11 @@ impl Entries<'_> {
         }
     }
 
-    /// Returns the first `count` entries and moves the rest to `second`.
-    pub(crate) fn split_at(self, count: usize, second: &mut Listing) -> Self {
+    /// Returns the first half and moves the rest to `second`. A single entry stays in the first half.
+    pub(crate) fn halve(self, second: &mut Listing) -> Self {
+        let count = self.clone().count();
         let mut left = self.clone();
-        left.by_ref().take(count).for_each(drop);
+        left.by_ref().take(count.div_ceil(2)).for_each(drop);
         let (first, left) = self.rest.split_at(self.rest.len() - left.rest.len());
         second.bytes.clear();
         second.bytes.extend_from_slice(left);
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_is_split_off_is_listed_elsewhere() {
+    fn a_half_that_is_split_off_is_listed_elsewhere() {
         let dir = tempfile::tempdir().unwrap();
         for name in ["a", "b", "c", "d", "e", "f"] {
             std::fs::write(dir.path().join(name), "").unwrap();
@@ -349,11 +350,7 @@ mod tests {
         let mut entries = listing.entries();
         let mut names = vec![entries.next().unwrap().name.to_owned()];
         let mut half = Listing::with_capacity(1024);
-        names.extend(
-            entries
-                .split_at(3, &mut half)
-                .map(|entry| entry.name.to_owned()),
-        );
+        names.extend(entries.halve(&mut half).map(|entry| entry.name.to_owned()));
         assert_eq!((names.len(), half.entries().count()), (4, 2));
         names.extend(half.entries().map(|entry| entry.name.to_owned()));
         names.sort();
@@ -363,7 +360,7 @@ mod tests {
         last.next();
         let mut none = Listing::with_capacity(1024);
         assert_eq!(
-            (last.split_at(1, &mut none).count(), none.entries().count()),
+            (last.halve(&mut none).count(), none.entries().count()),
             (1, 0)
         );
     }

@@ -246,7 +246,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(entries, node, dirs, worker);
-    } else if offers_half(worker) {
+    } else if offers_half(worker) || is_asked(worker) && is_worth_splitting(&entries) {
         entries = split_off_half(entries, node, worker);
     }
     let (mut queued, mut is_interrupted) = (0, false);
@@ -395,7 +395,7 @@ fn wants_entries<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
 }
 
 /// Returns a task for `listing`.
-pub(super) fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
+fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
     node.retain();
     let node = NodeOf::<V>::clone(node);
     Task::Batch { node, listing }
@@ -432,8 +432,7 @@ fn split_off_half<'a, V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) -> Entries<'a> {
     let mut second = worker.scratch.buffer();
-    let half = entries.clone().count().div_ceil(2);
-    let first = entries.split_at(half, &mut second);
+    let first = entries.halve(&mut second);
     if second.entries().next().is_some() {
         offer(batch(second, node), worker);
     } else {

@@ -17,7 +17,7 @@
 use std::ffi::CStr;
 use std::iter;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -115,8 +115,6 @@ pub(crate) struct Shared<'a, D: Dir> {
     gives: bool,
     /// `true` if another engine asks for work, and no worker has answered.
     is_asked: AtomicBool,
-    /// The most names of a listing that it wants.
-    most_names: AtomicUsize,
     lent: Mutex<Lent<D>>,
     /// The names in each borrowed directory, by the address of its node.
     borrowed: Mutex<HashMap<usize, Borrowed>>,
@@ -144,7 +142,6 @@ impl<'a, D: Dir> Shared<'a, D> {
             assists: setup.assists,
             gives: execution == Execution::Real,
             is_asked: AtomicBool::new(false),
-            most_names: AtomicUsize::new(0),
             lent: Mutex::new(Lent {
                 next_ticket: 0,
                 names: HashMap::default(),
@@ -165,11 +162,6 @@ impl<'a, D: Dir> Shared<'a, D> {
         borrowed.is_some_and(|borrowed| borrowed.is_home)
     }
 
-    fn most_names(&self) -> usize {
-        // Relaxed: the number publishes nothing.
-        self.most_names.load(Ordering::Relaxed)
-    }
-
     /// Returns `true` if a thief could process a task that is queued, one of as many as `queued`.
     fn can_take<V: Visitor<Dir = D>>(&self, task: &Task<V>, queued: usize) -> bool {
         let is_near = |place| above(place).nth(MOST_LEVELS).is_none();
@@ -180,9 +172,7 @@ impl<'a, D: Dir> Shared<'a, D> {
                 purpose: Purpose::Process { pass: 0 } | Purpose::ProcessEntries,
             } => queued > 1 && place.parent.is_some() && is_near(place),
             // Another task has the rest of the listing.
-            Task::Batch { node, .. } => {
-                self.most_names() > 0 && is_near(&node.place) && !self.is_home_of(node)
-            }
+            Task::Batch { node, .. } => is_near(&node.place) && !self.is_home_of(node),
             _ => false,
         }
     }
@@ -285,10 +275,7 @@ fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
     loop {
         match shared.exchange.receive() {
             // Relaxed: the request publishes nothing.
-            Incoming::Request { most_names } => {
-                shared.most_names.store(most_names, Ordering::Relaxed);
-                shared.is_asked.store(shared.gives, Ordering::Relaxed);
-            }
+            Incoming::Request => shared.is_asked.store(shared.gives, Ordering::Relaxed),
             Incoming::Stolen(stolen) => {
                 let received = stolen.into_iter().map(Box::new).map(Received::Stolen);
                 inlet.put(received.map(Task::from).collect(), 0);
@@ -313,13 +300,12 @@ pub(super) fn thief<V: Visitor>(visitor: &V) -> Option<&dyn Thief> {
     shared.gives.then_some(shared as _)
 }
 
-/// Returns `true` if another engine asks for names, and nothing that is queued here can be given to it. The next
+/// Returns `true` if another engine asks for work, and none that is queued here can be given to it. The next
 /// checkpoint drops the request then, and the other engine asks again.
 pub(super) fn is_asked<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
     let queued = worker.queued_tasks();
     worker.job.shared().is_some_and(|shared| {
         shared.is_asked.load(Ordering::Relaxed)
-            && shared.most_names() > 0
             && !worker.has_one_to_give(|task| shared.can_take(task, queued))
     })
 }
@@ -355,20 +341,12 @@ fn give_from<'e, V: Visitor>(shared: &'e Shared<'_, V::Dir>, worker: &mut Walker
                 // Now the names are a user of the parent.
                 leave(Some(parent), worker);
             }
-            Task::Batch { node, listing } => {
-                let mut rest = Listing::with_capacity(0);
-                let given = listing.entries();
-                let given = given.split_at(shared.most_names(), &mut rest);
-                if !rest.is_empty() {
-                    worker.push(list::batch(rest, &node), When::Next);
-                }
-                all.push(Names {
-                    parent: node,
-                    // The names only, without the room of a buffer.
-                    entries: given.to_listing(),
-                    home: None,
-                });
-            }
+            Task::Batch { node, listing } => all.push(Names {
+                parent: node,
+                // The names only, without the room of a buffer.
+                entries: listing.entries().to_listing(),
+                home: None,
+            }),
             _ => unreachable!("BUG: a thief was given a task that it cannot take"),
         }
     }

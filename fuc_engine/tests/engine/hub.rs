@@ -34,8 +34,6 @@ pub(crate) struct Hub<F> {
     /// How often entries were given to their home.
     entrusted: AtomicUsize,
     home: Home,
-    /// The most names of a listing that an engine gives at once.
-    most_names: usize,
     /// Copies ranges of large files, if the hub does that.
     divide: Option<fn(&LargeCopy, Range<u64>) -> bool>,
     /// The files for which it was called.
@@ -78,7 +76,6 @@ impl<F: Fn() + Sync> Hub<F> {
             not_reached: AtomicUsize::new(0),
             entrusted: AtomicUsize::new(0),
             home: Home::ByInode,
-            most_names: usize::MAX,
             divide: None,
             divided: Mutex::default(),
             on_theft,
@@ -88,12 +85,6 @@ impl<F: Fn() + Sync> Hub<F> {
     /// Makes one engine the home of all files.
     pub(crate) fn with_home(mut self, engine: usize) -> Self {
         self.home = Home::Of(engine as u32);
-        self
-    }
-
-    /// Limits the names of a listing that an engine gives at once.
-    pub(crate) fn lending(mut self, most_names: usize) -> Self {
-        self.most_names = most_names;
         self
     }
 
@@ -233,8 +224,7 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
             thieves.push_back(self.engine);
         }
         drop(thieves);
-        let most_names = self.hub.most_names;
-        self.hub.send(victim, Incoming::Request { most_names });
+        self.hub.send(victim, Incoming::Request);
     }
 
     fn give(&self, stolen: Vec<Stolen>) {
@@ -250,7 +240,6 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
             return;
         };
         let received = as_on_a_wire(&stolen);
-        assert!(received.iter().all(|it| it.names() <= self.hub.most_names));
         self.hub.stolen.fetch_add(received.len(), Ordering::Relaxed);
         if self.engine > 0 {
             let from_assistants = &self.hub.stolen_from_assistants;

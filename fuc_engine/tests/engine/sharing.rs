@@ -68,21 +68,6 @@ fn the_files_of_a_wide_directory_are_shared() {
     }
 }
 
-#[test]
-fn no_more_names_of_a_wide_directory_change_hands_than_the_exchange_allows() {
-    for most_names in [0, 7] {
-        let scratch = Scratch::in_memory();
-        let root = scratch.path().join("t");
-        wide(&root, 100);
-        let hub = Hub::new(2, || {}).lending(most_names);
-        let removal = RemoveOp::new().threads(1);
-        let summaries = hub.remove(&removal, &[root], &slow(2));
-        assert_eq!(totals(&summaries), (101, 0));
-        assert_eq!(hub.stolen() > 1, most_names > 0, "{}", hub.stolen());
-        assert_nothing_in(&scratch);
-    }
-}
-
 /// Makes files immutable, until it is dropped.
 struct Immutable<'a>(&'a [PathBuf]);
 
