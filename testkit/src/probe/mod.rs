@@ -38,7 +38,7 @@ use crate::{
 pub use fuser::FileType;
 pub use rustix::io::Errno;
 
-pub use fuse::{FuseMount, Habits, Names, Numbering, Removal, Rights};
+pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
 pub use mount::{Fs, LoopMount, Mounted};
 pub use overlay::{Layers, Overlay};

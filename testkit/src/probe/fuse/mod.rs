@@ -30,12 +30,10 @@ use rustix::io::Errno;
 use super::{Skip, mount::unmount, need_root};
 use crate::tree::Scratch;
 
-pub use rights::Rights;
 use server::Server;
 
 mod replies;
 mod requests;
-mod rights;
 mod server;
 mod tables;
 
@@ -129,8 +127,6 @@ pub struct Habits {
     /// then, and only the owner of the mount may use it: for a check of permissions, the kernel would ask for attributes
     /// again. Any number of requests up to 128 can wait at once.
     pub client_caches: Duration,
-    /// The clients of one server take the rights to change a directory from each other.
-    pub rights: Option<Arc<Rights>>,
     /// The first `fstat` takes so long for entries with a name that begins with `late`. It does not go with
     /// [`Removal::Hesitant`].
     pub first_look: Duration,

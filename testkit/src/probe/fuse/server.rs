@@ -37,8 +37,6 @@ use crate::snapshot::XATTR_MAX_BYTES;
 
 pub(super) struct Server {
     pub(super) habits: Habits,
-    /// The number of this client of the server.
-    client: u64,
     pub(super) nodes: Mutex<Nodes>,
     pub(super) files: Handles<Open>,
     /// The names in each open directory.
@@ -75,7 +73,6 @@ impl Server {
         Self {
             latency_micros,
             habits,
-            client: fresh_number(),
             nodes: Mutex::new(Nodes::new(root)),
             files: Handles::new(),
             directories: Handles::new(),
@@ -139,15 +136,7 @@ impl Server {
     pub(super) fn new_child(&self, parent: INodeNo, name: &OsStr) -> io::Result<PathBuf> {
         let has_colon = name.as_bytes().contains(&b':');
         refuse(self.habits.colon.filter(|_| has_colon))?;
-        self.take_rights(parent);
         self.child(parent, name)
-    }
-
-    /// Takes the rights to change a directory.
-    fn take_rights(&self, dir: INodeNo) {
-        if let Some(rights) = &self.habits.rights {
-            rights.take(&self.path(dir), self.client);
-        }
     }
 
     /// Returns the attributes that a request for a name answers. In these, fuser takes the inode number for that
@@ -274,7 +263,6 @@ impl Server {
         name: &OsStr,
         remove: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
-        self.take_rights(parent);
         let path = self.child(parent, name)?;
         let mut removals = lock(&self.removals);
         let is_recent =
