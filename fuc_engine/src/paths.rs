@@ -189,7 +189,7 @@ pub(crate) mod bytes {
 #[cfg(feature = "serde")]
 pub(crate) mod optional_bytes {
     use std::ffi::OsString;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -197,9 +197,7 @@ pub(crate) mod optional_bytes {
         path: &Option<PathBuf>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        path.as_deref()
-            .map(std::path::Path::as_os_str)
-            .serialize(serializer)
+        path.as_deref().map(Path::as_os_str).serialize(serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

@@ -45,21 +45,6 @@ impl Facts {
     }
 }
 
-#[cfg(test)]
-impl Facts {
-    /// Returns a file with one name and the times of 1970.
-    pub(super) fn example(kind: FileType, inode: u64) -> Self {
-        Self {
-            id: FileId { device: 0, inode },
-            kind,
-            links: 1,
-            bytes: 0,
-            modified: FileTime::START,
-            number: 0,
-        }
-    }
-}
-
 /// Type, mode, owner, size and time of modification of a file. They show whether it is the file that
 /// was seen before, if its inode number does not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -225,6 +210,20 @@ impl Mark {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Facts {
+        /// Returns a file with one name and the times of 1970.
+        pub(in crate::copy) fn example(kind: FileType, inode: u64) -> Self {
+            Self {
+                id: FileId { device: 0, inode },
+                kind,
+                links: 1,
+                bytes: 0,
+                modified: FileTime::START,
+                number: 0,
+            }
+        }
+    }
 
     #[test]
     fn a_level_of_a_copy_stays_small() {

@@ -237,17 +237,13 @@ impl<T> Gate<T> {
         self.lock().is_over
     }
 
-    /// Hands the tasks that `take` returns to a worker without tasks, if one should get some.
-    pub(super) fn hand_over(&self, take: impl FnOnce() -> VecDeque<T>) -> Option<Recipient> {
-        self.hand_over_from(|_| take())
-    }
-
     /// Hands the first spare to a worker without tasks, if one should get some.
     pub(super) fn hand_over_spare(&self) -> Option<Recipient> {
-        self.hand_over_from(|spares| spares.pop_front().into_iter().collect())
+        self.hand_over(|spares| spares.pop_front().into_iter().collect())
     }
 
-    fn hand_over_from(
+    /// Hands the tasks that `take` returns, perhaps from the spares, to a worker without tasks, if one should get some.
+    pub(super) fn hand_over(
         &self,
         take: impl FnOnce(&mut VecDeque<T>) -> VecDeque<T>,
     ) -> Option<Recipient> {

@@ -483,7 +483,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Hands the tasks that `take` takes to another worker, if one should get some.
     fn hand_over(&mut self, take: impl FnOnce(&mut Stack<J::Task>) -> VecDeque<J::Task>) {
         let stack = &mut self.stack;
-        if let Some(recipient) = self.shared.gate.hand_over(|| take(stack)) {
+        if let Some(recipient) = self.shared.gate.hand_over(|_| take(stack)) {
             self.start_if_new(recipient);
         }
     }

@@ -127,14 +127,6 @@ impl SharedFd {
     }
 }
 
-#[cfg(test)]
-impl SharedFd {
-    /// Returns the number in the table of the thread that has opened it.
-    pub(super) fn fd(&self) -> RawFd {
-        self.fd
-    }
-}
-
 impl From<Fd> for SharedFd {
     fn from(fd: Fd) -> Self {
         let table = TableId::current();

@@ -55,13 +55,6 @@ impl AllocationGroups {
         })
     }
 
-    /// Puts all inodes of the device into one group.
-    #[cfg(test)]
-    pub(crate) fn single(device: u32) -> Self {
-        let inode_bits = u64::BITS - 1;
-        Self { device, inode_bits }
-    }
-
     /// Returns the number of the group, or `None` if the inode is on another filesystem.
     pub(crate) fn group(self, inode: Identity) -> Option<u64> {
         let is_here = inode.device() == self.device;
@@ -83,6 +76,14 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
     use testkit::probe::{Fs, LoopMount};
+
+    impl AllocationGroups {
+        /// Puts all inodes of the device into one group.
+        pub(crate) fn single(device: u32) -> Self {
+            let inode_bits = u64::BITS - 1;
+            Self { device, inode_bits }
+        }
+    }
 
     #[test]
     fn a_directory_elsewhere_has_no_groups() {

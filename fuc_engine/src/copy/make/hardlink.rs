@@ -154,12 +154,6 @@ pub(crate) enum Claim {
 pub(crate) struct LinkTable(Mutex<HashMap<FileId, Known>>);
 
 impl LinkTable {
-    /// Returns how many sources are known.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        lock(&self.0).len()
-    }
-
     /// Looks up a source. `other_names` is the number of its names besides this one, if each is
     /// met once. If it is known, the source is forgotten once that many further names were
     /// linked.
@@ -369,6 +363,13 @@ mod tests {
     use crate::node::Place;
     use crate::sys::CWD;
     use rustix::fs::FileType;
+
+    impl LinkTable {
+        /// Returns how many sources are known.
+        pub(crate) fn len(&self) -> usize {
+            lock(&self.0).len()
+        }
+    }
 
     fn source() -> Stat {
         sys::stat(CWD, c".", Symlinks::Follow).unwrap()

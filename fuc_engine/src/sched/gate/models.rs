@@ -84,7 +84,7 @@ impl Run {
             }
             if gate.is_starving() {
                 let oldest = stack[0];
-                self.start(gate.hand_over(|| stack.pop_front().into_iter().collect()));
+                self.start(gate.hand_over(|_| stack.pop_front().into_iter().collect()));
                 if self.setting == Setting::GiveAndWait && !stack.contains(&oldest) {
                     self.wait_for(oldest);
                 }

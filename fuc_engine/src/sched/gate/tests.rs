@@ -24,7 +24,7 @@ fn gate_of(workers: usize) -> Gate<u32> {
 }
 
 fn give(gate: &Gate<u32>, task: u32) -> Option<Recipient> {
-    gate.hand_over(|| [task].into())
+    gate.hand_over(|_| [task].into())
 }
 
 impl<T> Gate<T> {
@@ -58,12 +58,12 @@ fn assert_ended(gate: &Gate<u32>) {
 #[test]
 fn no_task_is_given_before_the_governor_wants_a_second_worker() {
     let gate = gate();
-    assert_eq!(gate.hand_over(|| panic!("one worker is enough")), None);
+    assert_eq!(gate.hand_over(|_| panic!("one worker is enough")), None);
     gate.set_target(2, MAIN);
     assert!(gate.is_starving());
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     assert!(!gate.is_starving());
-    assert_eq!(gate.hand_over(|| panic!("two workers are enough")), None);
+    assert_eq!(gate.hand_over(|_| panic!("two workers are enough")), None);
     assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
 }
 
@@ -262,7 +262,7 @@ fn no_thread_is_started_after_one_was_refused() {
     assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
     gate.refuse_thread();
     gate.set_target(4, MAIN);
-    assert_eq!(gate.hand_over(|| panic!("no other worker is there")), None);
+    assert_eq!(gate.hand_over(|_| panic!("no other worker is there")), None);
     assert!(gate.has_delivery());
     assert_eq!(gate.take_batch(), Some([7].into()));
     assert_ended(&gate);

@@ -272,7 +272,7 @@ fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
         let gate = &worker.shared.gate;
         gate.set_target(2, MAIN);
         let other = 1;
-        assert_eq!(gate.hand_over(|| [0].into()), Some(Recipient::New(other)));
+        assert_eq!(gate.hand_over(|_| [0].into()), Some(Recipient::New(other)));
         assert!(gate.await_first_tasks(other, None).is_some());
         // The leader would not park.
         gate.set_target(1, other);

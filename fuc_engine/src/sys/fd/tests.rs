@@ -114,7 +114,7 @@ fn two_private_tables_exchange_descriptors() {
         scope.spawn(move || {
             with_private_table(&[], move || {
                 let shared = SharedFd::from(file_of("content"));
-                let number = shared.fd();
+                let number = shared.fd;
                 sender.send(shared).unwrap();
                 wait.recv().unwrap();
                 assert!(is_open(number), "closed by another thread");
@@ -172,7 +172,7 @@ fn what_was_left_to_a_thread_that_ended_closes_nothing() {
     let left = with_private_table(&[], || SharedFd::from(open("/")));
     let Some(left) = left else { return };
     with_private_table(&[], move || {
-        let others: Vec<_> = (0..=left.fd()).map(|_| open("/proc")).collect();
+        let others: Vec<_> = (0..=left.fd).map(|_| open("/proc")).collect();
         drop(left);
         close_orphans();
         for other in others {

@@ -214,7 +214,7 @@ impl Simulation {
         }
         let recipient = self
             .gate
-            .hand_over(|| stack.take_share(keep, MAX_BATCH, |_| true));
+            .hand_over(|_| stack.take_share(keep, MAX_BATCH, |_| true));
         let wakes = recipient == Some(Recipient::Idle);
         let until = self.take_lock(LOCK) + if wakes { WAKING } else { 0 };
         let after = until - self.now;
