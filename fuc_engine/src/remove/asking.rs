@@ -28,142 +28,155 @@ pub(super) enum IfLeft {
     TryParent,
 }
 
-impl RemoveContext<'_> {
-    /// Asks about a name that is not a directory.
-    pub(super) fn ask_about(&self, name: Name<'_>, kind: FileType, if_left: IfLeft) -> bool {
-        let prompt = self.unlocking(name, |dir, name| self.prompt_to_remove(dir, name, kind));
-        self.ask_and_apply(name, prompt, if_left)
-    }
+/// Asks about a name that is not a directory.
+pub(super) fn ask_about(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+    if_left: IfLeft,
+) -> bool {
+    let prompt = context.unlocking(name, |dir, name| prompt_to_remove(context, dir, name, kind));
+    ask_and_apply(context, name, prompt, if_left)
+}
 
-    /// Asks about an operand that is a directory and must be empty.
-    pub(super) fn ask_about_empty(&self, name: Name<'_>) -> bool {
-        let prompt = self.protection_of_directory(name).map(|access| {
-            prompt::before_removing_empty(self.options, access, || {
-                let dir = self.open_directory(name)?;
-                sys::is_empty_directory(dir.as_fd())
-            })
-        });
-        self.ask_and_apply(name, prompt, IfLeft::KeepAncestors)
-    }
-
-    /// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if the
-    /// directory must be left alone.
-    pub(super) fn ask_to_enter(&self, name: Name<'_>, dir: BorrowedFd<'_>) -> Option<Consent> {
-        let prompt = self.protection_of_directory(name).map(|access| {
-            prompt::before_entering(self.options, access, || sys::is_empty_directory(dir))
-        });
-        let consent = match prompt {
-            Ok(Prompt::Ask(Inquiry {
-                step: Step::Remove, ..
-            })) => Consent::ToRemove,
-            _ => Consent::ToEnter,
-        };
-        self.ask_and_apply(name, prompt, IfLeft::KeepAncestors)
-            .then_some(consent)
-    }
-
-    /// Decides about a directory that cannot be read because of `errno`.
-    pub(super) fn prompt_to_try_unread(
-        &self,
-        name: Name<'_>,
-        errno: Errno,
-    ) -> Result<Prompt, Errno> {
-        if !self.asks {
-            return Ok(Prompt::Proceed);
-        }
-        self.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
-        let access = self.protection_of_directory(name)?;
-        Ok(prompt::before_trying_unread(self.options, access, errno))
-    }
-
-    /// Asks whether the directory of `node`, which is empty by now, may be
-    /// removed. `dir` is its parent directory.
-    #[cold]
-    pub(super) fn ask_about_emptied(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> bool {
-        if node.state.consent == Consent::ToRemove {
-            return true;
-        }
-        let prompt = self.prompt_to_remove(dir, &node.place.name, FileType::Directory);
-        self.ask_and_apply(Name::of(&node.place), prompt, IfLeft::TryParent)
-    }
-
-    /// Looks at a name that one call removes, and decides about it.
-    fn prompt_to_remove(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        listed: FileType,
-    ) -> Result<Prompt, Errno> {
-        let stat = || sys::stat(dir, name, Symlinks::NoFollow);
-        // If another type cannot be looked at, `protection_of` fails in the same way.
-        let looks_first = matches!(listed, FileType::Symlink | FileType::Unknown);
-        let seen = looks_first.then(stat).transpose()?;
-        let kind = seen.as_ref().map_or(listed, sys::file_type);
-        let access = self.protection_of(dir, name, kind)?;
-        prompt::before_removing(self.options, access, || {
-            Ok(kind_of(&seen.map_or_else(stat, Ok)?))
+/// Asks about an operand that is a directory and must be empty.
+pub(super) fn ask_about_empty(context: &RemoveContext<'_>, name: Name<'_>) -> bool {
+    let prompt = protection_of_directory(context, name).map(|access| {
+        prompt::before_removing_empty(context.options, access, || {
+            let dir = context.open_directory(name)?;
+            sys::is_empty_directory(dir.as_fd())
         })
-    }
+    });
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors)
+}
 
-    /// Asks if `prompt` says so. Returns `true` if the name may be removed. Otherwise reports errors and applies `if_left`.
-    pub(super) fn ask_and_apply(
-        &self,
-        name: Name<'_>,
-        prompt: Result<Prompt, Errno>,
-        if_left: IfLeft,
-    ) -> bool {
-        match prompt {
-            Ok(Prompt::Proceed) => return true,
-            Ok(Prompt::Ask(inquiry)) => {
-                let path = self.path(name);
-                if self.report.confirm(inquiry.question(&path)) {
-                    return true;
-                }
-            }
-            // Like `rm`, treat a name that cannot be looked at as declined.
-            Err(errno) if if_left == IfLeft::TryParent => {
-                self.report_unless_ignorable(name, errno);
-            }
-            Ok(Prompt::Fail(errno)) | Err(errno) => {
-                self.fail_and_keep(name, errno);
-                return false;
+/// Asks before the directory `name`, open as `dir`, is entered. Returns `None` if the
+/// directory must be left alone.
+pub(super) fn ask_to_enter(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    dir: BorrowedFd<'_>,
+) -> Option<Consent> {
+    let prompt = protection_of_directory(context, name).map(|access| {
+        prompt::before_entering(context.options, access, || sys::is_empty_directory(dir))
+    });
+    let consent = match prompt {
+        Ok(Prompt::Ask(Inquiry {
+            step: Step::Remove, ..
+        })) => Consent::ToRemove,
+        _ => Consent::ToEnter,
+    };
+    ask_and_apply(context, name, prompt, IfLeft::KeepAncestors).then_some(consent)
+}
+
+/// Decides about a directory that cannot be read because of `errno`.
+pub(super) fn prompt_to_try_unread(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    errno: Errno,
+) -> Result<Prompt, Errno> {
+    if !context.asks {
+        return Ok(Prompt::Proceed);
+    }
+    context.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
+    let access = protection_of_directory(context, name)?;
+    Ok(prompt::before_trying_unread(context.options, access, errno))
+}
+
+/// Asks whether the directory of `node`, which is empty by now, may be
+/// removed. `dir` is its parent directory.
+#[cold]
+pub(super) fn ask_about_emptied(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> bool {
+    if node.state.consent == Consent::ToRemove {
+        return true;
+    }
+    let prompt = prompt_to_remove(context, dir, &node.place.name, FileType::Directory);
+    ask_and_apply(context, Name::of(&node.place), prompt, IfLeft::TryParent)
+}
+
+/// Looks at a name that one call removes, and decides about it.
+fn prompt_to_remove(
+    context: &RemoveContext<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    listed: FileType,
+) -> Result<Prompt, Errno> {
+    let stat = || sys::stat(dir, name, Symlinks::NoFollow);
+    // If another type cannot be looked at, `protection_of` fails in the same way.
+    let looks_first = matches!(listed, FileType::Symlink | FileType::Unknown);
+    let seen = looks_first.then(stat).transpose()?;
+    let kind = seen.as_ref().map_or(listed, sys::file_type);
+    let access = protection_of(context, dir, name, kind)?;
+    prompt::before_removing(context.options, access, || {
+        Ok(kind_of(&seen.map_or_else(stat, Ok)?))
+    })
+}
+
+/// Asks if `prompt` says so. Returns `true` if the name may be removed. Otherwise reports errors and applies `if_left`.
+pub(super) fn ask_and_apply(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    prompt: Result<Prompt, Errno>,
+    if_left: IfLeft,
+) -> bool {
+    match prompt {
+        Ok(Prompt::Proceed) => return true,
+        Ok(Prompt::Ask(inquiry)) => {
+            let path = context.path(name);
+            if context.report.confirm(inquiry.question(&path)) {
+                return true;
             }
         }
-        name.mark(match if_left {
-            IfLeft::KeepAncestors => KEPT,
-            IfLeft::TryParent => DECLINED,
-        });
-        false
-    }
-
-    /// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
-    /// is protected from the superuser.
-    fn protection_of(
-        &self,
-        dir: BorrowedFd<'_>,
-        name: &CStr,
-        kind: FileType,
-    ) -> Result<Protection, Errno> {
-        if kind == FileType::Symlink || self.is_superuser {
-            return Ok(Protection::Writable);
+        // Like `rm`, treat a name that cannot be looked at as declined.
+        Err(errno) if if_left == IfLeft::TryParent => {
+            context.report_unless_ignorable(name, errno);
         }
-        let symlinks = Symlinks::NoFollow;
-        match sys::check_writing(At {
-            dir,
-            name,
-            symlinks,
-        }) {
-            Ok(()) => Ok(Protection::Writable),
-            Err(Errno::ACCESS) => Ok(Protection::WriteProtected),
-            Err(errno) => Err(errno),
+        Ok(Prompt::Fail(errno)) | Err(errno) => {
+            context.fail_and_keep(name, errno);
+            return false;
         }
     }
+    name.mark(match if_left {
+        IfLeft::KeepAncestors => KEPT,
+        IfLeft::TryParent => DECLINED,
+    });
+    false
+}
 
-    fn protection_of_directory(&self, name: Name<'_>) -> Result<Protection, Errno> {
-        self.at(name, |dir, name| {
-            self.protection_of(dir, name, FileType::Directory)
-        })
+/// Finds out whether the user may write to `name`. A symbolic link is never protected, and nothing
+/// is protected from the superuser.
+fn protection_of(
+    context: &RemoveContext<'_>,
+    dir: BorrowedFd<'_>,
+    name: &CStr,
+    kind: FileType,
+) -> Result<Protection, Errno> {
+    if kind == FileType::Symlink || context.is_superuser {
+        return Ok(Protection::Writable);
     }
+    let symlinks = Symlinks::NoFollow;
+    match sys::check_writing(At {
+        dir,
+        name,
+        symlinks,
+    }) {
+        Ok(()) => Ok(Protection::Writable),
+        Err(Errno::ACCESS) => Ok(Protection::WriteProtected),
+        Err(errno) => Err(errno),
+    }
+}
+
+fn protection_of_directory(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+) -> Result<Protection, Errno> {
+    context.at(name, |dir, name| {
+        protection_of(context, dir, name, FileType::Directory)
+    })
 }
 
 fn kind_of(stat: &sys::Stat) -> Kind {

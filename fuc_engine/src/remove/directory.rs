@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::IfLeft;
+use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
+use super::guards;
 use super::node::{Consent, ENTRIES_ONLY, GONE, KEPT, Name, RemoveNode, SHRUNK, STAYS};
 use super::prompt::Prompt;
 use crate::error::{Error, Operation, Refusal};
@@ -43,7 +44,7 @@ impl Entering<'_> {
     pub(super) fn enter(self) -> Entered {
         let Self { context, name, .. } = self;
         if context.options.one_file_system && self.is_skipped_unopened() {
-            return context.skip_other_filesystem(name);
+            return skip_other_filesystem(context, name);
         }
         match context.open_directory(name) {
             Ok(dir) => self.enter_open(dir),
@@ -55,8 +56,8 @@ impl Entering<'_> {
     /// open a mount point could mount something, or wait for a dead server.
     fn is_skipped_unopened(self) -> bool {
         let Self { context, name, .. } = self;
-        let is_elsewhere = |mount| context.is_other_mount(name.operand, mount);
-        let prompt = || context.prompt_to_try_unread(name, Errno::ACCESS);
+        let is_elsewhere = |mount| guards::is_other_mount(context, name.operand, mount);
+        let prompt = || asking::prompt_to_try_unread(context, name, Errno::ACCESS);
         name.parent.is_some()
             && context.at(name, Mount::of).is_ok_and(is_elsewhere)
             && prompt() == Ok(Prompt::Proceed)
@@ -72,8 +73,8 @@ impl Entering<'_> {
         }
         match context.open_locked(name, errno) {
             Some(dir) => self.enter_open(dir),
-            None if stays => context.report_left(name, errno),
-            None => context.leave_unread(name, errno),
+            None if stays => report_left(context, name, errno),
+            None => leave_unread(context, name, errno),
         }
     }
 
@@ -95,7 +96,7 @@ impl Entering<'_> {
             purpose,
         } = self;
         if name.parent.is_none()
-            && let Err(error) = context.check_operand(name, dir)
+            && let Err(error) = guards::check_operand(context, name, dir)
         {
             context.fail(name, error);
             return Err(Entered::Left);
@@ -105,7 +106,7 @@ impl Entering<'_> {
             // The caller has named this directory to empty it.
             (true, Purpose::Process { pass: 0 }) if context.stays(name) => Consent::ToEnter,
             (true, Purpose::Process { pass: 0 }) => {
-                context.ask_to_enter(name, dir).ok_or(Entered::Left)?
+                asking::ask_to_enter(context, name, dir).ok_or(Entered::Left)?
             }
             // The user has already allowed this directory to be entered, or is asked only about its entries.
             (true, _) => Consent::ToEnter,
@@ -113,17 +114,17 @@ impl Entering<'_> {
         if !context.options.one_file_system {
             return Ok(consent);
         }
-        let is_elsewhere = context.is_on_other_filesystem(name.operand, dir);
+        let is_elsewhere = guards::is_on_other_filesystem(context, name.operand, dir);
         Err(match is_elsewhere {
             Ok(false) => return Ok(consent),
             // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
             // not a mount point.
             Ok(true) if context.asks && consent == Consent::ToRemove => {
-                context.remove(name, FileType::Directory)
+                remove(context, name, FileType::Directory)
             }
-            Ok(true) => context.skip_other_filesystem(name),
+            Ok(true) => skip_other_filesystem(context, name),
             // The directory may be on another filesystem.
-            Err(errno) => context.report_left(name, errno),
+            Err(errno) => report_left(context, name, errno),
         })
     }
 
@@ -131,7 +132,7 @@ impl Entering<'_> {
     fn remove_unopened(self, errno: Errno) -> Entered {
         let Self { context, name, .. } = self;
         if name.parent.is_none()
-            && let Err(error) = context.check_unopened(name)
+            && let Err(error) = guards::check_unopened(context, name)
         {
             context.fail(name, error);
             return Entered::Left;
@@ -150,78 +151,79 @@ impl Entering<'_> {
     /// Removes a directory that cannot be opened because of `unread`. That is possible if it is empty.
     fn remove_unread(self, unread: Errno) -> Entered {
         let Self { context, name, .. } = self;
-        let prompt = context.prompt_to_try_unread(name, unread);
+        let prompt = asking::prompt_to_try_unread(context, name, unread);
         if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
         {
             let mount = context.at(name, Mount::of);
-            match mount.map(|mount| context.is_other_mount(name.operand, mount)) {
+            match mount.map(|mount| guards::is_other_mount(context, name.operand, mount)) {
                 Ok(false) => {}
-                Ok(true) => return context.skip_other_filesystem(name),
-                Err(errno) => return context.report_left(name, errno),
+                Ok(true) => return skip_other_filesystem(context, name),
+                Err(errno) => return report_left(context, name, errno),
             }
         }
-        if !context.ask_and_apply(name, prompt, IfLeft::TryParent) {
+        if !asking::ask_and_apply(context, name, prompt, IfLeft::TryParent) {
             return Entered::Left;
         }
-        match context.try_remove(name, FileType::Directory) {
+        match try_remove(context, name, FileType::Directory) {
             Ok(removed) => removed,
             Err(errno) if context.is_ignorable(name, errno) => Entered::Left,
             Err(errno) => {
                 let reason = reason_to_stay(unread, errno);
                 match context.open_locked(name, reason) {
                     Some(dir) => self.enter_open(dir),
-                    None => context.report_left(name, reason),
+                    None => report_left(context, name, reason),
                 }
             }
         }
     }
 }
 
-impl RemoveContext<'_> {
-    /// Reports that a directory, which would have stayed, could not be opened.
-    #[cold]
-    fn leave_unread(&self, name: Name<'_>, errno: Errno) -> Entered {
-        if !self.is_ignorable(name, errno) {
-            name.mark(KEPT);
-            let error = Error::failed(Operation::ReadDirectory, self.path(name), errno);
-            self.fail(name, error);
-        }
-        Entered::Left
-    }
-
-    fn skip_other_filesystem(&self, name: Name<'_>) -> Entered {
+/// Reports that a directory, which would have stayed, could not be opened.
+#[cold]
+fn leave_unread(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
+    if !context.is_ignorable(name, errno) {
         name.mark(KEPT);
-        self.refuse(name, Refusal::OtherFilesystem);
-        Entered::Left
+        let error = Error::failed(Operation::ReadDirectory, context.path(name), errno);
+        context.fail(name, error);
     }
+    Entered::Left
+}
 
-    /// Removes a name of this type that is not entered.
-    pub(super) fn try_remove(&self, name: Name<'_>, kind: FileType) -> Result<Entered, Errno> {
-        let removed = self.unlocking(name, |dir, name| match kind {
-            FileType::Directory => self.remover.remove_directory(dir, name),
-            _ => self.unlink(dir, name),
-        });
-        match removed {
-            Ok(()) => {
-                self.note_removed(name, kind);
-                Ok(Entered::Removed(Counted::of(kind)))
-            }
-            Err(errno) if needs_room(errno) => Ok(Entered::NoRoom(kind, errno)),
-            Err(errno) => Err(errno),
+fn skip_other_filesystem(context: &RemoveContext<'_>, name: Name<'_>) -> Entered {
+    name.mark(KEPT);
+    context.refuse(name, Refusal::OtherFilesystem);
+    Entered::Left
+}
+
+/// Removes a name of this type that is not entered.
+pub(super) fn try_remove(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+) -> Result<Entered, Errno> {
+    let removed = context.unlocking(name, |dir, name| match kind {
+        FileType::Directory => context.remover.remove_directory(dir, name),
+        _ => context.unlink(dir, name),
+    });
+    match removed {
+        Ok(()) => {
+            context.note_removed(name, kind);
+            Ok(Entered::Removed(Counted::of(kind)))
         }
+        Err(errno) if needs_room(errno) => Ok(Entered::NoRoom(kind, errno)),
+        Err(errno) => Err(errno),
     }
+}
 
-    /// Does the same as [`try_remove`], and reports a failure.
-    pub(super) fn remove(&self, name: Name<'_>, kind: FileType) -> Entered {
-        self.try_remove(name, kind)
-            .unwrap_or_else(|errno| self.report_left(name, errno))
-    }
+/// Does the same as [`try_remove`], and reports a failure.
+pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Entered {
+    try_remove(context, name, kind).unwrap_or_else(|errno| report_left(context, name, errno))
+}
 
-    /// Reports that a name stays because of `errno`.
-    pub(super) fn report_left(&self, name: Name<'_>, errno: Errno) -> Entered {
-        self.fail_and_keep(name, errno);
-        Entered::Left
-    }
+/// Reports that a name stays because of `errno`.
+pub(super) fn report_left(context: &RemoveContext<'_>, name: Name<'_>, errno: Errno) -> Entered {
+    context.fail_and_keep(name, errno);
+    Entered::Left
 }
 
 /// Returns the error to report about a directory that could be neither read nor removed.
@@ -233,115 +235,124 @@ fn reason_to_stay(unread: Errno, not_removed: Errno) -> Errno {
     }
 }
 
-impl RemoveContext<'_> {
-    /// Tries the removal of a directory whose listing failed, because it may be empty. The directory is finished as any
-    /// other later. Returns the error to report if it is still there.
-    #[cold]
-    pub(super) fn remove_unlisted(&self, node: &RemoveNode, unread: Errno) -> Result<(), Errno> {
-        let state = &node.state;
-        if state.marks.has(SHRUNK | STAYS | ENTRIES_ONLY)
-            || self.asks
-            || self.remover.leaves_names()
-            || self.stays(Name::of(&node.place))
-        {
-            return Err(unread);
-        }
-        match self.at(Name::of(&node.place), sys::remove_directory) {
-            Ok(()) => state.marks.set(GONE),
-            // The removal is tried again when the directory is finished, and may wait then.
-            Err(errno) if needs_room(errno) => {}
-            Err(errno) => return Err(reason_to_stay(unread, errno)),
-        }
-        Ok(())
+/// Tries the removal of a directory whose listing failed, because it may be empty. The directory is finished as any
+/// other later. Returns the error to report if it is still there.
+#[cold]
+pub(super) fn remove_unlisted(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+    unread: Errno,
+) -> Result<(), Errno> {
+    let state = &node.state;
+    if state.marks.has(SHRUNK | STAYS | ENTRIES_ONLY)
+        || context.asks
+        || context.remover.leaves_names()
+        || context.stays(Name::of(&node.place))
+    {
+        return Err(unread);
     }
+    match context.at(Name::of(&node.place), sys::remove_directory) {
+        Ok(()) => state.marks.set(GONE),
+        // The removal is tried again when the directory is finished, and may wait then.
+        Err(errno) if needs_room(errno) => {}
+        Err(errno) => return Err(reason_to_stay(unread, errno)),
+    }
+    Ok(())
+}
 
-    /// Removes the directory of `node`, under which nothing is left to do. Returns `false` if it is kept or the user declines.
-    pub(super) fn remove_emptied(&self, node: &RemoveNode) -> Result<bool, Errno> {
-        let descriptors = &self.descriptors;
-        let Some(parent) = &node.place.parent else {
-            descriptors.close(node, Side::Source);
-            return self.remove_unless_kept(node, self.base);
-        };
-        // The child is closed only after this, because an evicted parent is reopened through the
-        // child's `..`.
-        let dir = descriptors.pin_parent(parent, Side::Source, node, self);
+/// Removes the directory of `node`, under which nothing is left to do. Returns `false` if it is kept or the user declines.
+pub(super) fn remove_emptied(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+) -> Result<bool, Errno> {
+    let descriptors = &context.descriptors;
+    let Some(parent) = &node.place.parent else {
         descriptors.close(node, Side::Source);
-        match dir {
-            Ok(dir) => self.remove_unless_kept(node, dir.as_fd()),
-            Err(_) if node.state.marks.has(STAYS) => Ok(false),
-            Err(errno) => Err(errno),
-        }
+        return remove_unless_kept(context, node, context.base);
+    };
+    // The child is closed only after this, because an evicted parent is reopened through the
+    // child's `..`.
+    let dir = descriptors.pin_parent(parent, Side::Source, node, context);
+    descriptors.close(node, Side::Source);
+    match dir {
+        Ok(dir) => remove_unless_kept(context, node, dir.as_fd()),
+        Err(_) if node.state.marks.has(STAYS) => Ok(false),
+        Err(errno) => Err(errno),
     }
+}
 
-    fn remove_unless_kept(&self, node: &RemoveNode, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
-        if node.state.marks.has(STAYS) {
-            return Ok(false);
-        }
-        if self.asks && !self.ask_about_emptied(node, dir) {
-            return Ok(false);
-        }
-        let remover = self.remover;
-        if !node.state.marks.has(GONE)
-            && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
-        {
-            self.unlock_and_retry(Name::of(&node.place), errno, |dir, name| {
-                remover.remove_emptied(dir, name, &node.state)
-            })?;
-        }
-        self.note_removed(Name::of(&node.place), FileType::Directory);
-        Ok(true)
+fn remove_unless_kept(
+    context: &RemoveContext<'_>,
+    node: &RemoveNode,
+    dir: BorrowedFd<'_>,
+) -> Result<bool, Errno> {
+    if node.state.marks.has(STAYS) {
+        return Ok(false);
     }
-
-    /// Removes an operand. Returns `None` if it is a directory to enter.
-    pub(super) fn begin_operand(&self, name: Name<'_>) -> Option<Entered> {
-        let stays = |errno| Some(self.report_left(name, errno));
-        let looked_at = sys::stat(self.base, name.name, Symlinks::NoFollow);
-        match &looked_at {
-            Ok(stat) if sys::is_directory(stat) => return self.begin_directory(name),
-            _ if self.options.keeps_operands => {
-                return stays(looked_at.err().unwrap_or(Errno::NOTDIR));
-            }
-            Ok(stat) if self.asks => {
-                let kind = sys::file_type(stat);
-                if !self.ask_about(name, kind, IfLeft::KeepAncestors) {
-                    return Some(Entered::Left);
-                }
-            }
-            // The user cannot be asked about a name that cannot be looked at.
-            Err(errno) if self.asks => return stays(*errno),
-            // If unlinking fails, its error is the one to report.
-            Ok(_) | Err(_) => {}
-        }
-        let kind = looked_at.as_ref().map_or(FileType::Unknown, sys::file_type);
-        match (self.try_remove(name, kind), looked_at) {
-            (Ok(removed), _) => Some(removed),
-            // Two calls agree, so the name need not be looked at again.
-            (Err(Errno::NOENT), Err(Errno::NOENT)) if self.options.ignore_missing => {
-                Some(Entered::Left)
-            }
-            // On a read-only filesystem the kernel returns EROFS even for a missing name.
-            (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => stays(errno),
-        }
+    if context.asks && !asking::ask_about_emptied(context, node, dir) {
+        return Ok(false);
     }
+    let remover = context.remover;
+    if !node.state.marks.has(GONE)
+        && let Err(errno) = remover.remove_emptied(dir, &node.place.name, &node.state)
+    {
+        context.unlock_and_retry(Name::of(&node.place), errno, |dir, name| {
+            remover.remove_emptied(dir, name, &node.state)
+        })?;
+    }
+    context.note_removed(Name::of(&node.place), FileType::Directory);
+    Ok(true)
+}
 
-    fn begin_directory(&self, name: Name<'_>) -> Option<Entered> {
-        let options = self.options;
-        let refused = |refusal| {
-            self.refuse(name, refusal);
+/// Removes an operand. Returns `None` if it is a directory to enter.
+pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
+    let stays = |errno| Some(report_left(context, name, errno));
+    let looked_at = sys::stat(context.base, name.name, Symlinks::NoFollow);
+    match &looked_at {
+        Ok(stat) if sys::is_directory(stat) => return begin_directory(context, name),
+        _ if context.options.keeps_operands => {
+            return stays(looked_at.err().unwrap_or(Errno::NOTDIR));
+        }
+        Ok(stat) if context.asks => {
+            let kind = sys::file_type(stat);
+            if !asking::ask_about(context, name, kind, IfLeft::KeepAncestors) {
+                return Some(Entered::Left);
+            }
+        }
+        // The user cannot be asked about a name that cannot be looked at.
+        Err(errno) if context.asks => return stays(*errno),
+        // If unlinking fails, its error is the one to report.
+        Ok(_) | Err(_) => {}
+    }
+    let kind = looked_at.as_ref().map_or(FileType::Unknown, sys::file_type);
+    match (try_remove(context, name, kind), looked_at) {
+        (Ok(removed), _) => Some(removed),
+        // Two calls agree, so the name need not be looked at again.
+        (Err(Errno::NOENT), Err(Errno::NOENT)) if context.options.ignore_missing => {
             Some(Entered::Left)
-        };
-        if !options.recursive {
-            return match options.empty_directories && !options.keeps_operands {
-                // The kernel refuses all that are not empty, so nothing else is checked before.
-                true if self.asks && !self.ask_about_empty(name) => Some(Entered::Left),
-                true => Some(self.remove(name, FileType::Directory)),
-                false => refused(Refusal::NotRecursive),
-            };
         }
-        let (_, last) = paths::split(name.name.to_bytes());
-        if !options.keeps_operands && paths::is_dot_or_dot_dot(last) {
-            return refused(Refusal::DotOrDotDot);
-        }
-        None
+        // On a read-only filesystem the kernel returns EROFS even for a missing name.
+        (Err(Errno::ROFS), Err(errno)) | (Err(errno), _) => stays(errno),
     }
+}
+
+fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
+    let options = context.options;
+    let refused = |refusal| {
+        context.refuse(name, refusal);
+        Some(Entered::Left)
+    };
+    if !options.recursive {
+        return match options.empty_directories && !options.keeps_operands {
+            // The kernel refuses all that are not empty, so nothing else is checked before.
+            true if context.asks && !asking::ask_about_empty(context, name) => Some(Entered::Left),
+            true => Some(remove(context, name, FileType::Directory)),
+            false => refused(Refusal::NotRecursive),
+        };
+    }
+    let (_, last) = paths::split(name.name.to_bytes());
+    if !options.keeps_operands && paths::is_dot_or_dot_dot(last) {
+        return refused(Refusal::DotOrDotDot);
+    }
+    None
 }

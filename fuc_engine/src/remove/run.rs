@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::asking::IfLeft;
+use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
-use super::directory::{Entered, Entering};
+use super::directory::{self, Entered, Entering, begin_operand};
 use super::node::{
     DECLINED, INCOMPLETE, KEPT, LEFT_ALONE, Name, RemoveDir, RemoveNode, RemovePlace, SHRUNK,
     STAYS, State,
 };
 use super::options::{Ask, RemoveOp};
-use super::waiting::{Waiting, WaitingList};
+use super::waiting::{self, Waiting, WaitingList};
 use crate::descriptors::{Descriptors, Roots};
 use crate::node::{Node, Side};
 use crate::observer::{Observer, Summary};
@@ -269,7 +269,7 @@ impl<'a> Removal<'a> {
                 return self.found_directory(node, dir, name, worker);
             }
             let name = Name::entry(node, name);
-            if !context.ask_about(name, kind, IfLeft::TryParent) {
+            if !asking::ask_about(context, name, kind, IfLeft::TryParent) {
                 return Visit::Done;
             }
         }
@@ -345,14 +345,14 @@ impl<'a> Removal<'a> {
             match reconsidered {
                 Ok(None) => {}
                 Ok(Some(_)) => return Entered::Left,
-                Err(errno) => return self.context.report_left(name, errno),
+                Err(errno) => return directory::report_left(&self.context, name, errno),
             }
         }
         let (context, kind) = (&self.context, FileType::Unknown);
-        if context.asks && !context.ask_about(name, kind, IfLeft::KeepAncestors) {
+        if context.asks && !asking::ask_about(context, name, kind, IfLeft::KeepAncestors) {
             return Entered::Left;
         }
-        context.remove(name, kind)
+        directory::remove(context, name, kind)
     }
 
     /// Counts a name that was removed.
@@ -459,7 +459,7 @@ impl Visitor for Removal<'_> {
     }
 
     fn not_listed(&self, node: &RemoveNode, errno: Errno) {
-        let Err(errno) = self.context.remove_unlisted(node, errno) else {
+        let Err(errno) = directory::remove_unlisted(&self.context, node, errno) else {
             return;
         };
         if !self.context.is_ignorable(Name::of(&node.place), errno) {
@@ -474,7 +474,7 @@ impl Visitor for Removal<'_> {
         if self.context.stays(Name::of(&node.place)) || is_operand && state.marks.has(STAYS) {
             return self.finish_staying(node, worker);
         }
-        match self.context.remove_emptied(node) {
+        match directory::remove_emptied(&self.context, node) {
             Ok(true) => Self::count(Counted::Directory, worker),
             Ok(false) => {
                 if let Some(parent) = &node.place.parent
@@ -493,7 +493,7 @@ impl Visitor for Removal<'_> {
                 worker.push(list_again(node), When::Next);
                 return ControlFlow::Break(());
             }
-            Err(errno) if needs_room(errno) || self.context.may_pass(node, errno) => {
+            Err(errno) if needs_room(errno) || waiting::may_pass(&self.context, node, errno) => {
                 let waits =
                     self.waiting
                         .add(&self.context, place_again(node), FileType::Directory, errno);
@@ -513,7 +513,7 @@ impl Visitor for Removal<'_> {
         let operands = match task {
             RemoveTask::Operands(operands) => operands,
             RemoveTask::Waiting(names) => {
-                return self.context.try_all_again(names, |place, entered| {
+                return waiting::try_all_again(&self.context, names, |place, entered| {
                     self.end(place, entered, worker);
                     self.context.report.publish(&mut worker.scratch.tally);
                 });
@@ -534,7 +534,7 @@ impl Visitor for Removal<'_> {
                 operand,
             };
             let purpose = Purpose::Process { pass: 0 };
-            match self.context.begin_operand(Name::of(&place)) {
+            match begin_operand(&self.context, Name::of(&place)) {
                 Some(entered) => _ = self.node_of(entered, place, purpose, worker),
                 None => worker.push(Task::Enter { place, purpose }, When::AfterOwn),
             }

@@ -31,7 +31,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::context::RemoveContext;
-use super::directory::Entered;
+use super::directory::{self, Entered};
 use super::guards;
 use super::node::{DECLINED, KEPT, Name, RemoveNode, RemovePlace, SHRUNK};
 use crate::sync::lock;
@@ -103,20 +103,16 @@ impl WaitingList {
     }
 }
 
-impl RemoveContext<'_> {
-    /// Returns `true` if the directory of `node`, under which nothing is left to do, may be refused only for a moment.
-    #[cold]
-    pub(super) fn may_pass(&self, node: &RemoveNode, errno: Errno) -> bool {
-        let state = &node.state;
-        let was_emptied = (state.pass > 0 || state.marks.has(SHRUNK)) && !state.marks.has(DECLINED);
-        let is_seen_later =
-            || -> Result<bool, Errno> {
-                let dir = self.open_path(Name::of(&node.place))?;
-                Ok(Storage::of(dir.as_fd()) != Storage::Native
-                    && !guards::is_mount_point(dir.as_fd())?)
-            };
-        is_not_empty(errno) && was_emptied && is_seen_later() == Ok(true)
-    }
+/// Returns `true` if the directory of `node`, under which nothing is left to do, may be refused only for a moment.
+#[cold]
+pub(super) fn may_pass(context: &RemoveContext<'_>, node: &RemoveNode, errno: Errno) -> bool {
+    let state = &node.state;
+    let was_emptied = (state.pass > 0 || state.marks.has(SHRUNK)) && !state.marks.has(DECLINED);
+    let is_seen_later = || -> Result<bool, Errno> {
+        let dir = context.open_path(Name::of(&node.place))?;
+        Ok(Storage::of(dir.as_fd()) != Storage::Native && !guards::is_mount_point(dir.as_fd())?)
+    };
+    is_not_empty(errno) && was_emptied && is_seen_later() == Ok(true)
 }
 
 /// Returns `true` if a filesystem may give this reason for a directory of which the last entry went a moment ago.
@@ -124,63 +120,61 @@ fn is_not_empty(errno: Errno) -> bool {
     matches!(errno, Errno::NOTEMPTY | Errno::EXIST | Errno::BUSY)
 }
 
-impl RemoveContext<'_> {
-    /// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
-    /// what became of it.
-    pub(super) fn try_all_again(
-        &self,
-        mut waiting: Vec<Waiting>,
-        mut done: impl FnMut(RemovePlace, Entered),
-    ) {
-        let mut left_pauses = pauses();
-        loop {
-            let before = waiting.len();
-            let names = waiting.into_iter();
-            waiting = names
-                .filter_map(|name| self.try_again(name, &mut done))
-                .collect();
-            match waiting.len() {
-                0 => return,
-                left if left < before => left_pauses = pauses(),
-                _ => match left_pauses.next() {
-                    Some(pause) => thread::sleep(pause),
-                    None => break,
-                },
-            }
-        }
-        for Waiting { place, errno, .. } in waiting {
-            let left = self.report_left(Name::of(&place), errno);
-            done(place, left);
+/// Tries again to remove names, in rounds. Calls `done` with each place when its name does not wait any more, and with
+/// what became of it.
+pub(super) fn try_all_again(
+    context: &RemoveContext<'_>,
+    mut waiting: Vec<Waiting>,
+    mut done: impl FnMut(RemovePlace, Entered),
+) {
+    let mut left_pauses = pauses();
+    loop {
+        let before = waiting.len();
+        let names = waiting.into_iter();
+        waiting = names
+            .filter_map(|name| try_again(context, name, &mut done))
+            .collect();
+        match waiting.len() {
+            0 => return,
+            left if left < before => left_pauses = pauses(),
+            _ => match left_pauses.next() {
+                Some(pause) => thread::sleep(pause),
+                None => break,
+            },
         }
     }
+    for Waiting { place, errno, .. } in waiting {
+        let left = directory::report_left(context, Name::of(&place), errno);
+        done(place, left);
+    }
+}
 
-    /// Tries again to remove a name. Returns it if it still waits.
-    fn try_again(
-        &self,
-        waiting: Waiting,
-        done: &mut impl FnMut(RemovePlace, Entered),
-    ) -> Option<Waiting> {
-        let name = Name::of(&waiting.place);
-        if self.report.must_stop() {
-            name.mark(KEPT);
-            done(waiting.place, Entered::Left);
-            return None;
-        }
-        match self.try_remove(name, waiting.kind) {
-            Ok(Entered::NoRoom(_, errno)) => return Some(Waiting { errno, ..waiting }),
-            Err(errno) if is_not_empty(waiting.errno) && is_not_empty(errno) => {
-                return Some(Waiting { errno, ..waiting });
-            }
-            Ok(removed) => done(waiting.place, removed),
-            // Another operand leads to the same name.
-            Err(Errno::NOENT) => done(waiting.place, Entered::Left),
-            Err(errno) => {
-                let left = self.report_left(name, errno);
-                done(waiting.place, left);
-            }
-        }
-        None
+/// Tries again to remove a name. Returns it if it still waits.
+fn try_again(
+    context: &RemoveContext<'_>,
+    waiting: Waiting,
+    done: &mut impl FnMut(RemovePlace, Entered),
+) -> Option<Waiting> {
+    let name = Name::of(&waiting.place);
+    if context.report.must_stop() {
+        name.mark(KEPT);
+        done(waiting.place, Entered::Left);
+        return None;
     }
+    match directory::try_remove(context, name, waiting.kind) {
+        Ok(Entered::NoRoom(_, errno)) => return Some(Waiting { errno, ..waiting }),
+        Err(errno) if is_not_empty(waiting.errno) && is_not_empty(errno) => {
+            return Some(Waiting { errno, ..waiting });
+        }
+        Ok(removed) => done(waiting.place, removed),
+        // Another operand leads to the same name.
+        Err(Errno::NOENT) => done(waiting.place, Entered::Left),
+        Err(errno) => {
+            let left = directory::report_left(context, name, errno);
+            done(waiting.place, left);
+        }
+    }
+    None
 }
 
 /// Returns the pauses between rounds without a success.

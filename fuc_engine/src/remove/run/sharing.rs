@@ -9,6 +9,7 @@ use super::Removal;
 use crate::descriptors::Roots;
 use crate::distribute::Finished;
 use crate::node::{Node, Side};
+use crate::remove::guards;
 use crate::remove::node::{
     Consent, ENTRIES_ONLY, INCOMPLETE, KEPT, LEFT_ALONE, RemoveDir, RemoveNode, RemovePlace,
     SHRUNK, State,
@@ -30,7 +31,7 @@ impl Sharer<RemoveDir> for Removal<'_> {
         let dir = self.context.open_operand(operand, side)?;
         if self.context.options.one_file_system {
             // The first call notes the filesystem.
-            self.context.is_on_other_filesystem(operand, dir.as_fd())?;
+            guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
         }
         Ok(dir)
     }
