@@ -40,7 +40,7 @@ const RM: &[Deviation] = &[
 
 const RM_DRY: &[Deviation] = &[
     (
-        "whether a directory is empty that may not be read",
+        "It takes a directory that may not be read for one that is not empty",
         |case, real| {
             let removes = real.stdout_text().contains("removed directory");
             removes && is_nobody(case) && case.has_entry(is_perhaps_unreadable)
@@ -56,7 +56,7 @@ const RM_DRY: &[Deviation] = &[
 ];
 
 const CP_DRY: &[Deviation] = &[
-    ("Not known are I/O errors", |_, real| {
+    ("does not foresee I/O errors", |_, real| {
         let waits = real.status == HUNG;
         waits || says(real, "failed to clone") || says(real, "No such device or address")
     }),
