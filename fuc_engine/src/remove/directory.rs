@@ -9,6 +9,7 @@ use super::asking::{self, IfLeft};
 use super::context::{RemoveContext, needs_room};
 use super::guards;
 use super::node::{Consent, ENTRIES_ONLY, GONE, KEPT, Name, RemoveNode, SHRUNK, STAYS};
+use super::options::Ask;
 use super::prompt::Prompt;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::Side;
@@ -319,8 +320,12 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
                 return Some(Entered::Left);
             }
         }
-        // The user cannot be asked about a name that cannot be looked at.
-        Err(errno) if context.asks => return stays(*errno),
+        // The user cannot be asked about a name that cannot be looked at. No mode makes rm ask root.
+        Err(errno)
+            if context.options.ask == Ask::Always || context.asks && !context.is_superuser =>
+        {
+            return stays(*errno);
+        }
         // If unlinking fails, its error is the one to report.
         Ok(_) | Err(_) => {}
     }

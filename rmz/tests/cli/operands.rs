@@ -50,6 +50,7 @@ fn operands_of_all_kinds() {
         # Names below missing names and files are reported, and by force only a loop is.
         f= dangling->nowhere loop->loop d/ link->d a/f=
         rmz missing/x f/x dangling/x loop/x loop/
+        (user|) rm (-r|-ri|-d) ---presume-input-tty loop/x loop/ << y y
         rmz -f a missing f/x missing/x dangling/x
         rmz -f loop/x loop/ link/
         # An operand is needed, unless by force.
