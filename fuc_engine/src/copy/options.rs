@@ -242,7 +242,35 @@ impl CopyOp<'_> {
 
     /// Returns `true` if a regular file can be copied before anything is known about its source and its dest.
     pub(super) fn copies_plainly(&self) -> bool {
-        self.rules.are_plain() && self.as_links.is_none() && self.link_dest.is_none()
+        // Each field is named, so that an option about sources cannot be forgotten here.
+        let Self {
+            recursive: _,
+            dereference: _,
+            one_file_system: _,
+            copy_contents: _,
+            as_links,
+            reflink: _,
+            sparse: _,
+            force: _,
+            rules,
+            delete: _,
+            parents: _,
+            preserve: _,
+            context: _,
+            closes_empty_files: _,
+            link_dest,
+            attributes_only: _,
+            durable: _,
+            drops_cache: _,
+            verify: _,
+            reports_methods: _,
+            threads: _,
+            execution: _,
+            setup: _,
+            dest_dir: _,
+            tables: _,
+        } = self;
+        rules.are_plain() && as_links.is_none() && link_dest.is_none()
     }
 
     /// Returns `true` if the kernel may move content by itself, which may share blocks and
