@@ -90,6 +90,11 @@ impl IntoRawFd for Fd {
     }
 }
 
+/// Returns a second descriptor of the same open file or directory; both share one position in it.
+pub(crate) fn duplicate(file: BorrowedFd<'_>) -> Result<Fd, Errno> {
+    fcntl_dupfd_cloexec(file, FIRST).map(Fd::from)
+}
+
 /// An open file that other threads may use or take over.
 #[derive(Debug)]
 pub(crate) struct SharedFd {
@@ -109,7 +114,7 @@ impl SharedFd {
         }
         // SAFETY: the descriptor is in the table of this thread, and is not closed while `self` lives.
         let fd = unsafe { BorrowedFd::borrow_raw(self.fd) };
-        fcntl_dupfd_cloexec(fd, FIRST).map(Fd::from)
+        duplicate(fd)
     }
 
     /// Returns the descriptor if it is in the table of this thread.

@@ -53,7 +53,7 @@ pub(crate) use data::{
 pub use fd::PrivateTables;
 #[cfg(not(feature = "private-tables"))]
 pub(crate) use fd::PrivateTables;
-pub(crate) use fd::{Fd, SharedFd, ThreadUse, close_orphans, end_run};
+pub(crate) use fd::{Fd, SharedFd, ThreadUse, close_orphans, duplicate, end_run};
 pub(crate) use filesystem::{
     Filesystem, SecondWorker, Storage, free_bytes, keeps_identities, longest_name,
 };
@@ -66,9 +66,8 @@ pub(crate) use names::{
 };
 pub(crate) use open::{
     AtimeEffect, Blocking, Uncached, close_checked, create_file, create_in_memory,
-    create_through_link, create_unnamed, duplicate, is_of_another, open_directory,
-    open_directory_noatime, open_emptied, open_existing, open_path, open_path_directory,
-    open_source, open_uncached,
+    create_through_link, create_unnamed, is_of_another, open_directory, open_directory_noatime,
+    open_emptied, open_existing, open_path, open_path_directory, open_source, open_uncached,
 };
 pub(crate) use process::{
     Usage, address_space_limit, descriptor_limit, effective_user, is_since_boot,

@@ -229,12 +229,6 @@ pub(crate) fn open_uncached(at: At<'_>, way: Uncached) -> Result<Fd, Errno> {
     }
 }
 
-/// Returns a second descriptor of the same open file or directory; both share one position in it.
-pub(crate) fn duplicate(file: BorrowedFd<'_>) -> Result<Fd, Errno> {
-    const AFTER_STDERR: i32 = 3;
-    rustix::io::fcntl_dupfd_cloexec(file, AFTER_STDERR).map(Fd::from)
-}
-
 /// Closes the descriptor of a written file and returns the error that the kernel reports then.
 ///
 /// The descriptor is closed even after an error, but written data may be lost.
