@@ -149,27 +149,25 @@ fn cp_decides_the_same() {
         second - Duration::from_nanos(1),
         Duration::from_secs(4_102_444_800),
     ];
+    // A file, a symbolic link, and a file with two names.
+    let plant = |tree: &Tree, dir: &str, content: &str, number: usize, time: Duration| {
+        tree.plant(format!("{dir}/{number}={content}"))
+            .mtime(time)
+            .plant(format!("{dir}/l{number}->{content}"))
+            .mtime(time)
+            .plant(format!("{dir}/h{number}={content}"))
+            .mtime(time)
+            .plant(format!("{dir}/i{number}=={dir}/h{number}"));
+    };
     for (number, time) in times.into_iter().enumerate() {
-        tree.plant(format!("s/{number}=new"))
-            .mtime(time)
-            .plant(format!("s/l{number}->new"))
-            .mtime(time)
-            .plant(format!("s/h{number}=new"))
-            .mtime(time)
-            .plant(format!("s/i{number}==s/h{number}"));
+        plant(&tree, "s", "new", number, time);
     }
     let from = source.at("s").display().to_string();
     for options in [&["-au"][..], &["-pu"], &["-u"]] {
         let parity = NEWEST_CP.parity().args(options).args(["-T", &from, "d"]);
         parity.on(mount.path()).check(|tree| {
             for number in 0..times.len() {
-                tree.plant(format!("d/{number}=old"))
-                    .mtime(second)
-                    .plant(format!("d/l{number}->old"))
-                    .mtime(second)
-                    .plant(format!("d/h{number}=old"))
-                    .mtime(second)
-                    .plant(format!("d/i{number}==d/h{number}"));
+                plant(tree, "d", "old", number, second);
             }
         });
     }
