@@ -237,7 +237,8 @@ enum Diagnostic {
 }
 
 impl Report<'_> {
-    /// Counts and reports a failure, when all operands before its own are finished.
+    /// Counts and reports a failure, when all operands before its own are finished. One of the whole run is of operand 0, which
+    /// waits for none.
     #[cold]
     pub(crate) fn fail(&self, operand: u32, error: Error) {
         self.hold(operand, Diagnostic::Failure(error));

@@ -164,8 +164,8 @@ fn fill<V: Visitor>(
     }
 }
 
-/// Returns `true` if the directory of `node` is no longer at its place. A listing that fails with `ENOENT` is complete then.
-/// Some FUSE servers say so about a directory that is there.
+/// Returns `true` if another process has removed or replaced the directory of `node`, so that its listing, which failed with
+/// `ENOENT`, is complete. Some FUSE servers return this error for a directory that is still there.
 #[cold]
 fn was_removed<V: Visitor>(node: &NodeOf<V>, visitor: &V) -> bool {
     let descriptors = visitor.descriptors();
