@@ -24,6 +24,16 @@ fn wrong_command_lines() {
         rmz --threads=0 f
         ! invalid number of threads: '0'
         RMZ_THREADS=many rmz d
+        # A removal in the background knows no limits.
+        rmz (--detach|--reap) (-i|--dry-run|--exclude=a|--files0-from=a|--no-recursive|--max-rate=1/s) f
+        ! cannot ...with --detach or --reap
+        ! try
+        rmz (--detach --reap|--reap --detach) f
+        ! cannot combine --detach and --reap
+        ! try
+        rmz --wait f
+        ! --wait needs --detach or --reap
+        ! try
         # A file that is named like an option gets a hint.
         ./-foo=
         bare rmz -foo",

@@ -473,6 +473,3 @@ impl NamedFiles {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
