@@ -304,35 +304,6 @@ impl Report<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn each_kind_of_a_removed_name_is_counted_once() {
-        let failures = Mutex::new(Vec::new());
-        let report = Report::new(&failures, &Setup::default());
-        let mut tally = Tally::default();
-        for (kind, times) in [
-            (FileType::RegularFile, 1),
-            (FileType::Directory, 2),
-            (FileType::Symlink, 3),
-            (FileType::Fifo, 2),
-            (FileType::Socket, 1),
-            (FileType::CharacterDevice, 1),
-            (FileType::Unknown, 5),
-        ] {
-            (0..times).for_each(|_| tally.count(Counted::of(kind)));
-            report.add(&mut tally);
-        }
-        let expected = Summary {
-            entries: 15,
-            files: 1,
-            directories: 2,
-            symlinks: 3,
-            other: 4,
-            unknown: 5,
-            ..Summary::default()
-        };
-        assert_eq!(report.summary(), expected);
-    }
-
     fn error(path: &str) -> Error {
         Error::refused(Refusal::Root, path.into())
     }

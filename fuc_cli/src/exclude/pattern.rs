@@ -140,28 +140,7 @@ fn last_match(patterns: &[Pattern], is_match: impl Fn(&Pattern) -> bool) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::glob;
     use super::*;
-
-    #[test]
-    fn a_line_is_a_pattern_a_comment_or_empty() {
-        for (line, expected) in [
-            ("", None),
-            ("   ", None),
-            ("# comment", None),
-            ("a", Some("a")),
-            ("a \r", Some("a")),
-            ("a\\  ", Some("a\\ ")),
-            ("a\\\\ ", Some("a\\\\")),
-            (" a b  ", Some(" a b")),
-            ("a\t", Some("a\t")),
-            ("\\#a", Some("\\#a")),
-            ("a\\", Some("a\\")),
-        ] {
-            let pattern = in_line(line.as_bytes());
-            assert_eq!(pattern, expected.map(str::as_bytes), "{line:?}");
-        }
-    }
 
     #[test]
     fn braces_with_a_comma_are_alternatives() {
@@ -171,59 +150,6 @@ mod tests {
         }
         for text in ["{a}", "\\{a,b}", "{a\\,b}", "a,b", "},{"] {
             assert!(!has_alternatives(text.as_bytes()), "{text}");
-        }
-    }
-
-    #[test]
-    fn slashes_and_exclamation_marks_are_not_part_of_the_glob() {
-        use Matches::{Name, Path};
-        use Verdict::{Prune, Take};
-        for (pattern, text, matches, verdict, only_directories) in [
-            ("a", "a", Name, Prune, false),
-            ("/a", "a", Path, Prune, false),
-            ("a/", "a", Name, Prune, true),
-            ("!a/b/", "a/b", Path, Take, true),
-            ("\\!a", "\\!a", Name, Prune, false),
-        ] {
-            let expected = Pattern {
-                glob: Glob::parse(text.as_bytes()).unwrap(),
-                matches,
-                verdict,
-                only_directories,
-            };
-            assert_eq!(parse(pattern.as_bytes()), Ok(expected), "{pattern}");
-        }
-        for nothing in ["!", "/", "!/"] {
-            assert_eq!(parse(nothing.as_bytes()), Err(glob::EMPTY), "{nothing}");
-        }
-        for empty in ["//a", "a//"] {
-            let problem = Err(glob::EMPTY_COMPONENT);
-            assert_eq!(parse(empty.as_bytes()), problem, "{empty}");
-        }
-    }
-
-    fn decision(patterns: &[&[u8]], path: &[u8], is_directory: bool) -> Option<Verdict> {
-        let parsed: Vec<_> = patterns.iter().map(|text| parse(text).unwrap()).collect();
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap();
-        decide(&parsed, &Subject { name, is_directory }, || path)
-    }
-
-    #[test]
-    fn the_last_pattern_that_matches_decides() {
-        let patterns: [&[u8]; 4] = [b"*.o", b"!d/keep.o", b"/top", b"dirs/"];
-        for (path, is_directory, expected) in [
-            ("a.o", false, Some(Verdict::Prune)),
-            ("d/a.o", false, Some(Verdict::Prune)),
-            ("d/keep.o", false, Some(Verdict::Take)),
-            ("e/d/keep.o", false, Some(Verdict::Prune)),
-            ("top", false, Some(Verdict::Prune)),
-            ("d/top", false, None),
-            ("dirs", false, None),
-            ("a/dirs", true, Some(Verdict::Prune)),
-            ("a", false, None),
-        ] {
-            let decided = decision(&patterns, path.as_bytes(), is_directory);
-            assert_eq!(decided, expected, "{path}");
         }
     }
 

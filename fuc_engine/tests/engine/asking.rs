@@ -1,13 +1,12 @@
 //! Questions to observers: their order, and the effects of the answers.
 
-use std::{fs, sync::Mutex};
+use std::fs;
 
-use fuc_engine::{Ask, Backup, CopyOp, Error, Observer, Operation, RemoveOp, Summary};
-use rustix::io::Errno;
+use fuc_engine::{Ask, Backup, CopyOp, Observer, RemoveOp, Summary};
 use testkit::tree::{Scratch, Tree, chain};
 
 use crate::kit::{
-    Failure, Limited as _, Person, Told, assert_nothing_in, counts, exactly, paths, remove_with,
+    Limited as _, Person, Told, assert_nothing_in, counts, exactly, paths, remove_with,
 };
 
 fn always() -> RemoveOp<'static> {
@@ -47,37 +46,6 @@ fn an_observer_that_does_not_answer_means_no() {
     let top = scratch.at("t");
     assert_eq!(remove_with(always(), [&top]), Told::complete(0, 0));
     assert!(top.join("f").exists());
-}
-
-#[test]
-fn what_is_declined_keeps_its_ancestors_and_only_what_was_agreed_to_can_fail() {
-    /// Declines the names `no`, and collects failures.
-    #[derive(Default)]
-    struct Careful(Mutex<Vec<Error>>);
-
-    impl Observer for Careful {
-        fn failed(&self, error: Error) {
-            self.0.failed(error);
-        }
-
-        fn confirm(&self, question: fuc_engine::Question<'_>) -> bool {
-            !format!("{question:?}").contains("/no\"")
-        }
-    }
-
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.plant("a/b/no/f= a/g= c/no=");
-    let [a, c] = ["a", "c"].map(|name| tree.path().join(name));
-    let careful = Careful::default();
-    let summary = always().run(paths([&a, &c]), &careful);
-    // The directory of a declined file is asked about, and that of a declined directory is not.
-    let failure = Failure::failed(Operation::Remove, &c, Errno::NOTEMPTY);
-    assert_eq!(
-        Told::new(summary, careful.0),
-        Told::complete(1, 0).with([failure])
-    );
-    assert!(a.join("b/no/f").exists() && c.join("no").exists());
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! The engine in a process of its own, with limits or as another user, which a test cannot set for itself. If it
-//! hangs, one process is killed and not the whole suite.
+//! The engine in a process of its own, with limits that a test cannot set for itself. If it hangs, one process is
+//! killed and not the whole suite.
 //!
 //! The process is this test binary, which runs [`program`] and nothing else. Environment variables say
 //! what to do.
@@ -37,7 +37,6 @@ pub(crate) struct Child {
     wrapper: Vec<OsString>,
     env: Vec<(&'static str, OsString)>,
     nofile: Option<u64>,
-    uid: Option<u32>,
     time_limit: Duration,
 }
 
@@ -101,7 +100,6 @@ impl Child {
             wrapper: Vec::new(),
             env: vec![(ACTION, action.into()), (SOURCE, source.into())],
             nofile: None,
-            uid: None,
             time_limit: Duration::from_secs(60),
         }
     }
@@ -140,11 +138,6 @@ impl Child {
         self
     }
 
-    pub(crate) fn uid(mut self, uid: u32) -> Self {
-        self.uid = Some(uid);
-        self
-    }
-
     /// Replaces the time limit, after which the process is killed.
     pub(crate) fn within(mut self, limit: Duration) -> Self {
         self.time_limit = limit;
@@ -176,9 +169,6 @@ impl Child {
         }
         if let Some(descriptors) = self.nofile {
             run = run.nofile_limit(descriptors);
-        }
-        if let Some(uid) = self.uid {
-            run = run.uid(uid);
         }
         let outcome = run.output();
         outcome.assert_status(0);

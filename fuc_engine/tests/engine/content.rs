@@ -96,39 +96,6 @@ fn large_files_among_small_ones_are_copied_by_several_workers() {
     }
 }
 
-#[track_caller]
-fn is_copied_whole(source: &Path, dest: &Path) {
-    let bytes: u64 = data_map(source).iter().map(|(from, to)| to - from).sum();
-    assert_eq!(copy(source, dest), Told::complete(1, bytes));
-    assert_same_tree(source, dest, plain());
-    assert_eq!(data_map(source), data_map(dest));
-}
-
-#[test]
-fn content_and_holes_stay_where_they_are() {
-    let scratch = Scratch::in_memory();
-    let block = pattern(1 << 16);
-    let tree = Tree::at(&scratch);
-    tree.sparse("begin", 1 << 20, &[((1 << 20) - (1 << 16), &block)])
-        .sparse("end", 1 << 20, &[(0, &block)])
-        .sparse("middle", 1 << 20, &[(0, &block), (1 << 19, &block)])
-        .sparse("all", 1 << 40, &[])
-        .sparse("odd", (1 << 30) + 1, &[(1 << 20, b"x")])
-        .sparse("replaced", 1 << 20, &[(1 << 19, b"x")])
-        .file("replaced-copy", pattern(2 << 20))
-        .file("whole pieces", pattern(24 << 20))
-        .file("two pieces and a half", pattern((20 << 20) + 5));
-    for name in ["begin", "end", "middle", "all", "odd", "replaced"] {
-        is_copied_whole(
-            &tree.path().join(name),
-            &tree.path().join(format!("{name}-copy")),
-        );
-    }
-    for name in ["whole pieces", "two pieces and a half"] {
-        is_copied_whole(&tree.path().join(name), &tree.path().join("pieces"));
-    }
-}
-
 #[test]
 fn a_file_with_holes_is_copied_to_a_pipe() {
     let scratch = Scratch::in_memory();

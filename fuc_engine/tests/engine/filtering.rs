@@ -19,9 +19,7 @@ use testkit::{
     tree::{Tree, comb, wide},
 };
 
-use crate::kit::{
-    Failure, Limited as _, Person, Told, assert_unchanged, counts, exactly, paths, places,
-};
+use crate::kit::{Failure, Limited as _, Person, Told, counts, exactly, paths, places};
 
 /// Runs without a failure.
 #[track_caller]
@@ -153,25 +151,6 @@ fn a_removal_keeps_what_is_left_alone_and_the_directories_above() {
 }
 
 #[test]
-fn a_copy_leaves_out_what_is_not_taken() {
-    for number in [1, 4] {
-        let (_scratch, source, dest) = places();
-        Tree::at(&source).plant("d/no= d/yes=x pruned/file=");
-        Tree::at(&dest).plant("d/no='was here' pruned=");
-        let before = Snapshot::of(dest.join("pruned"), Attributes::SIZE);
-        let filter = |entry: &Candidate<'_>| match entry.name().to_str() {
-            Some("pruned" | "no") => Verdict::Prune,
-            _ => Verdict::Take,
-        };
-        let processed = copy(CopyOp::new().threads(number), filter, &source, &dest);
-        assert_eq!(processed, 3);
-        assert_eq!(fs::read(dest.join("d/no")).unwrap(), b"was here");
-        assert_eq!(names_in(&dest.join("d")), ["no", "yes"]);
-        assert_unchanged(&before, dest.join("pruned"), Attributes::SIZE);
-    }
-}
-
-#[test]
 fn a_skipped_directory_is_made_for_its_entries_or_left_as_it_is() {
     let (_scratch, source, dest) = places();
     Tree::at(&source).plant("directory/taken= new/sub/file= new %700 directory %700");
@@ -224,14 +203,6 @@ fn operations_may_share_a_filter_that_is_chosen_at_run_time() {
         assert!(!dest.exists());
     }
     assert_eq!(census.0.lock().unwrap()[Path::new("other")], 2);
-}
-
-#[test]
-fn an_operand_is_not_filtered() {
-    let (_scratch, top, _) = places();
-    Tree::at(&top);
-    remove(RemoveOp::new(), about("s", Verdict::Prune), &top);
-    assert!(!top.exists());
 }
 
 #[test]
@@ -301,21 +272,6 @@ fn questions(filter: impl Filter + 'static, top: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_user_is_not_asked_about_directories_that_stay() {
-    let (_scratch, top, _) = places();
-    Tree::at(&top).plant("d/keep= d/e/gone=x");
-    let expected = [
-        "descend Directory s",
-        "descend Directory d",
-        "descend Directory e",
-        "remove File gone",
-        "remove Directory e",
-    ];
-    assert_eq!(questions(about("keep", Verdict::Prune), &top), expected);
-    assert_eq!(names_in(&top.join("d")), ["keep"]);
-}
-
-#[test]
 fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listing() {
     let (_scratch, top, _) = places();
     for number in 0..20 {
@@ -330,38 +286,6 @@ fn the_entries_of_skipped_directories_are_asked_about_in_the_order_of_the_listin
     let expected: Vec<_> = expected.collect();
     assert_eq!(questions(skips_directories, &top), expected);
     assert_eq!(names_in(&top).len(), 20);
-}
-
-/// Counts the names in each directory before the run lists it.
-#[derive(Clone, Default)]
-struct ReadsAhead(Arc<Mutex<BTreeMap<PathBuf, usize>>>);
-
-impl Filter for ReadsAhead {
-    fn verdict(&self, _: &Candidate<'_>) -> Verdict {
-        Verdict::Take
-    }
-
-    fn for_directory(&self, directory: &EnteredDirectory<'_>) -> Option<Arc<dyn Filter>> {
-        let open = directory.open(".").unwrap();
-        let names = rustix::fs::Dir::read_from(&open).unwrap().count();
-        // `.` and `..` are among the names.
-        let path = directory.path_below_operand();
-        self.0.lock().unwrap().insert(path, names - 2);
-        None
-    }
-}
-
-#[test]
-fn a_filter_may_read_a_directory_before_it_is_listed() {
-    let (_scratch, source, dest) = places();
-    Tree::at(&source).plant("sub/one= sub/two=");
-    let filter = ReadsAhead::default();
-    let processed = copy(CopyOp::new(), filter.clone(), &source, &dest);
-    assert_eq!(processed, 4);
-    let expected = [("", 1), ("sub", 2)].map(|(path, names)| (PathBuf::from(path), names));
-    assert_eq!(*filter.0.lock().unwrap(), BTreeMap::from(expected));
-    let processed = remove(RemoveOp::new(), ReadsAhead::default(), &source);
-    assert_eq!(processed, 4);
 }
 
 #[test]
@@ -445,22 +369,6 @@ fn a_directory_may_have_a_filter_of_its_own() {
         assert_eq!(made.len(), 40);
         assert!(made.iter().all(|filter| filter.strong_count() == 0));
     }
-}
-
-#[test]
-fn most_of_a_wide_directory_may_stay() {
-    let (_scratch, top, _) = places();
-    wide(&top, 3_000);
-    let ends_in_7 = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
-        [.., b'7'] => Verdict::Take,
-        _ => Verdict::Skip,
-    };
-    let before = names_in(&top);
-    let expected = before.iter().filter(|name| !name.ends_with('7'));
-    let processed = remove(RemoveOp::new(), ends_in_7, &top);
-    let left = names_in(&top);
-    assert_eq!(processed, (before.len() - left.len()) as u64);
-    assert!(left.iter().eq(expected));
 }
 
 #[test]

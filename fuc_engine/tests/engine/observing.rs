@@ -15,9 +15,7 @@ use std::{
     time::Duration,
 };
 
-use fuc_engine::{
-    Cancel, CopyOp, Counts, Error, Event, Observer, RemoveOp, Replace, Summary, Throttle,
-};
+use fuc_engine::{CopyOp, Counts, Error, Event, Observer, RemoveOp, Summary, Throttle};
 use testkit::{
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, wide},
@@ -260,26 +258,6 @@ fn a_dest_removed_to_make_room_is_reported_before_the_copy() {
 }
 
 #[test]
-fn operands_are_reported_as_given_with_one_slash_at_their_end() {
-    let scratch = Scratch::new();
-    Tree::at(&scratch).plant("d/f= g=");
-    let dir = format!("{}//d", scratch.path().display());
-    let file = format!("{}/./g", scratch.path().display());
-    let operands = [format!("{dir}//"), file.clone()];
-    let (_, told) = events_of(|observer| RemoveOp::new().run(paths(&operands), observer));
-    // Compare as text, because paths that differ only in slashes are equal.
-    let mut texts: Vec<_> = told.iter().map(|event| format!("{event:?}")).collect();
-    texts.sort();
-    let mut expected = [
-        format!("Removed({:?})", format!("{dir}/f")),
-        format!("Removed({file:?})"),
-        format!("RemovedDirectory({:?})", format!("{dir}/")),
-    ];
-    expected.sort();
-    assert_eq!(texts, expected);
-}
-
-#[test]
 fn an_observer_that_wants_no_events_gets_none() {
     struct Silent;
     impl Observer for Silent {
@@ -394,70 +372,17 @@ fn counts_grow_within_a_large_file() {
     assert_eq!(onlooker.counts.bytes(), summary.bytes);
 }
 
-#[test]
-fn sources_that_are_skipped_are_work_but_no_entries() {
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.at(name);
-    Tree::at(&scratch)
-        .file("s/a", vec![b'x'; 64 << 10])
-        .plant("s/b= d/a=");
-    let onlooker = Onlooker::default();
-    let copy = CopyOp::new().with(|options| {
-        options.rules.replace = Replace::None;
-    });
-    let ahead = Counts::default();
-    assert!(copy.count(paths([at("s")]), &ahead));
-    let _summary = copy.run(paths([at("s")]), &exactly(at("d")), &onlooker);
-    assert_eq!(onlooker.counts.entries(), 2);
-    // Three entries, and four times 16 KiB.
-    assert_eq!((onlooker.counts.work(), ahead.work()), (7, 7));
-}
-
-#[test]
-fn a_directory_is_offered_after_it_was_asked_for() {
-    let scratch = Scratch::in_memory();
-    let root = scratch.at("t");
-    for directory in ["a", "b"] {
-        Tree::at(&root).plant(format!("{directory}/{directory}="));
-    }
-    let onlooker = Onlooker::default();
-    assert_eq!(onlooker.counts.directory(), None);
-    let remove = RemoveOp::new().threads(1);
-    let _summary = remove.run(paths([root.join("a")]), &onlooker);
-    let _summary = remove.run(paths([root.join("b")]), &onlooker);
-    // The request was answered once, and a new one has had no answer yet.
-    assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
-    assert_eq!(onlooker.counts.directory(), Some(root.join("a")));
-    let _summary = remove.run(paths([&root]), &onlooker);
-    assert_eq!(onlooker.counts.directory(), Some(root));
-}
-
-/// Counts the entries that a run has waited for, and cancels it at the last one that it permits.
-#[derive(Debug)]
+/// Counts the entries and bytes that a run has waited for.
+#[derive(Debug, Default)]
 struct Turnstile {
     entries: AtomicU64,
     bytes: AtomicU64,
-    most: u64,
-    cancel: Cancel,
-}
-
-impl Turnstile {
-    fn new(most: u64) -> Self {
-        Self {
-            entries: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
-            most,
-            cancel: Cancel::new(),
-        }
-    }
 }
 
 impl Throttle for Turnstile {
     fn wait(&self, entries: u64, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
-        if self.entries.fetch_add(entries, Ordering::Relaxed) + entries >= self.most {
-            self.cancel.cancel();
-        }
+        self.entries.fetch_add(entries, Ordering::Relaxed);
     }
 }
 
@@ -473,30 +398,16 @@ fn a_run_waits_for_each_entry_that_it_finds() {
         let (_scratch, source, dest) = places();
         let (files, dirs) = tree(&source);
         let found = (files.len() + dirs.len() - 1) as u64;
-        let copying = Turnstile::new(u64::MAX);
+        let copying = Turnstile::default();
         let copy = CopyOp::new().threads(workers).throttled_by(&copying);
         let copied = copy.run(paths([&source]), &exactly(&dest), &copying);
         assert_eq!(copied.entries, found + 1);
         assert_eq!(copying.entries.into_inner(), found);
         assert_eq!(copying.bytes.into_inner(), copied.bytes);
-        let removing = Turnstile::new(u64::MAX);
+        let removing = Turnstile::default();
         let removal = RemoveOp::new().threads(workers).throttled_by(&removing);
         let removed = removal.run(paths([&dest]), &removing);
         assert_eq!(removed.entries, found + 1);
         assert_eq!(removing.entries.into_inner(), found);
     }
-}
-
-#[test]
-fn a_run_that_waits_can_be_cancelled() {
-    let scratch = Scratch::in_memory();
-    wide(scratch.at("t"), 1_500);
-    let turnstile = Turnstile::new(100);
-    let removal = RemoveOp::new()
-        .threads(1)
-        .throttled_by(&turnstile)
-        .cancelled_by(turnstile.cancel.clone());
-    let summary = removal.run(paths([scratch.at("t")]), &turnstile);
-    assert!(summary.cancelled);
-    assert!((100..1_000).contains(&summary.entries), "{summary:?}");
 }

@@ -1,20 +1,14 @@
 //! Promises that removals make to their callers. Tests of the commands compare the removals themselves with those of GNU rm.
 
-use std::{
-    fs, io::ErrorKind, iter, os::unix::fs::MetadataExt as _, path::Path, process::Command,
-    sync::Mutex,
-};
+use std::{fs, io::ErrorKind, iter, os::unix::fs::MetadataExt as _, sync::Mutex};
 
 use fuc_engine::{Ask, Cancel, Operation, Refusal, RemoveOp, remove_contents, remove_tree};
 use rustix::io::Errno;
 use testkit::{
-    needs,
-    probe::{Fs, LoopMount, NOBODY},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, chain, wide},
 };
 
-use crate::child;
 use crate::kit::{
     Failure, Person, Told, assert_nothing_in, assert_unchanged, copy, counts, paths, plain, remove,
     remove_with,
@@ -149,34 +143,6 @@ fn relative_operands_are_looked_up_in_an_open_directory() {
 }
 
 #[test]
-fn a_thousand_locked_directories_are_reported_once_each_by_several_threads() {
-    needs!(root);
-    let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.at("t"));
-    for number in 0..1000 {
-        let dir = format!("{}/{number}", number % 10);
-        tree.plant(format!("{dir}/f=")).select(dir).mode(0o700);
-    }
-    for number in 0..10 {
-        tree.select(number.to_string()).owner(NOBODY, NOBODY);
-    }
-    tree.select("").owner(NOBODY, NOBODY);
-    let before = Snapshot::of(tree.path(), Attributes::CONTENT);
-    let report = child::remove(tree.path()).uid(NOBODY).threads(4).run();
-    let failure = |n| {
-        format!(
-            "Remove 13 {:?}",
-            tree.path().join(format!("{}/{n}", n % 10))
-        )
-    };
-    let mut failures: Vec<_> = (0..1000).map(failure).collect();
-    failures.sort();
-    assert_eq!(report.failures, failures);
-    assert_eq!(report.counts.0, 0);
-    assert_unchanged(&before, tree.path(), Attributes::CONTENT);
-}
-
-#[test]
 fn a_directory_that_is_emptied_stays_itself() {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.at("d"));
@@ -248,39 +214,4 @@ fn questions_are_about_entries_and_not_about_the_directory_that_is_emptied() {
     asked.sort();
     assert_eq!(asked, ["remove File f", "remove File keep"]);
     assert!(tree.path().join("keep").exists());
-}
-
-#[test]
-fn what_the_options_do_not_permit_is_refused_and_stays() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.plant("empty/ full/f= t/f= t/m/");
-    let at = |name: &str| tree.path().join(name);
-    let flat = RemoveOp::new().with(|removal| removal.recursive = false);
-    let refused = Failure::refused(Refusal::NotRecursive, at("empty"));
-    let told = remove_with(flat.clone(), [at("empty")]);
-    assert_eq!(told, Told::complete(0, 0).with([refused]));
-    let empty_ones = flat.with(|removal| removal.empty_directories = true);
-    let failed = Failure::failed(Operation::Remove, at("full"), Errno::NOTEMPTY);
-    let told = remove_with(empty_ones, [at("empty"), at("full")]);
-    assert_eq!(told, Told::complete(1, 0).with([failed]));
-
-    let mount = testkit::or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    Tree::at(mount.path()).plant("kept=");
-    let whole = RemoveOp::new().with(|removal| removal.preserve_mount_points = true);
-    let refused = Failure::refused(Refusal::MountPoint, mount.path());
-    let told = remove_with(whole, [mount.path()]);
-    assert_eq!(told, Told::complete(0, 0).with([refused]));
-    let run = |program: &str, args: &[&Path]| {
-        let status = Command::new(program).args(args).status();
-        assert!(status.is_ok_and(|status| status.success()), "{program}");
-    };
-    run("mount", &[Path::new("--bind"), mount.path(), &at("t/m")]);
-    let staying = RemoveOp::new().with(|removal| removal.one_file_system = true);
-    let told = remove_with(staying, [at("t")]);
-    let is_kept = at("t/m/kept").exists();
-    run("umount", &[&at("t/m")]);
-    let refused = Failure::refused(Refusal::OtherFilesystem, at("t/m"));
-    assert_eq!(told, Told::complete(1, 0).with([refused]));
-    assert!(is_kept);
 }
