@@ -125,9 +125,9 @@ fn within_kib(kib: u32, dir: &Path, args: &[&str]) -> Outcome {
 
 /// Returns the address space, in KiB, with which the command succeeds.
 fn kib_to_run(dir: &Path, args: &[&str]) -> u32 {
-    let mut limits = (500..1_000_000).step_by(100);
-    let found = limits.find(|&kib| within_kib(kib, dir, args).status == Status::Exit(0));
-    found.expect("a limit with which the command succeeds")
+    let limits: Vec<u32> = (500..1_000_000).step_by(100).collect();
+    let fails = |kib: &u32| within_kib(*kib, dir, args).status != Status::Exit(0);
+    limits[limits.partition_point(fails)]
 }
 
 #[test]

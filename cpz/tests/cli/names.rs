@@ -41,23 +41,6 @@ fn quotes_odd_names() {
 }
 
 #[test]
-fn quotes_odd_names_in_utf_8() {
-    Parity::new(CPZ, "cp")
-        .words("-rvt into --")
-        .args(odd())
-        .env("LC_ALL", "C.UTF-8")
-        .check(odd_tree);
-}
-
-#[test]
-fn quotes_odd_names_that_are_missing() {
-    Parity::new(CPZ, "cp")
-        .words("-rvt . --")
-        .args(odd())
-        .check(|_| {});
-}
-
-#[test]
 fn names_that_are_long_or_begin_with_a_dash() {
     CP.rows(
         r"

@@ -242,41 +242,6 @@ fn a_copy_under_pseudo_has_the_owner_that_its_source_has_there() {
     owners("pseudo", &place, run);
 }
 
-#[test]
-#[ignore = "slow"]
-fn the_files_of_a_debian_package_have_the_owners_that_were_set_under_fakeroot() {
-    or_skip!(need(&["fakeroot", "dpkg-buildpackage", "make"]));
-    let place = place();
-    let tree = Tree::at(place.path());
-    tree.file(
-        "p/debian/control",
-        "Source: p\nMaintainer: A <a@example.org>\nRules-Requires-Root: binary-targets\n\n\
-         Package: p\nArchitecture: all\nDescription: a test\n",
-    )
-    .file(
-        "p/debian/changelog",
-        "p (1) unstable; urgency=low\n\n  * First.\n\n \
-         -- A <a@example.org>  Thu, 01 Jan 2026 00:00:00 +0000\n",
-    );
-    let rules = "#!/usr/bin/make -f\n\
-        clean build build-arch build-indep:\n\
-        binary: binary-indep\n\
-        binary-arch:\n\
-        binary-indep:\n\
-        \tmkdir -p files debian/p/DEBIAN debian/p/opt\n\
-        \techo content >files/f\n\
-        \tchown -R 4711:4712 files\n\
-        \tcp -a files debian/p/opt/\n\
-        \tdpkg-gencontrol -Pdebian/p\n\
-        \tdpkg-deb --build debian/p ..\n";
-    tree.file("p/debian/rules", rules)
-        .plant("p/debian/rules %755");
-    // All files belong to the user that builds.
-    let script = "export HOME=$PWD; cp -r p own && cd own && dpkg-buildpackage -rfakeroot -us -uc -b -d >../log 2>&1 || cat ../log >&2; \
-        dpkg-deb -c ../p_1_all.deb | grep /f$ | grep -o '[0-9]*/[0-9]*' | head -n 1 | tr / :";
-    owners("dpkg", &place, Run::new("sh").args(["-c", script]));
-}
-
 /// Runs cpz under a program that preloads a library. Returns its outcome.
 fn copied_under(program: &str, args: &[&str], place: &Scratch) -> Outcome {
     let run = Run::new(program).args(args).args([CPZ, "f", "g"]);

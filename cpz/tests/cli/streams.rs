@@ -1,74 +1,10 @@
-//! Closed pipes and full streams.
+//! Full and closed streams. The tests of rmz cover closed pipes.
 
-use std::{
-    io::{self, PipeWriter},
-    os::unix::process::ExitStatusExt as _,
-    path::Path,
-    process::{Command, Output, Stdio},
-};
+use std::process::{Command, Stdio};
 
-use testkit::{
-    or_skip,
-    probe::gnu,
-    run::{Link, normal_lines},
-    tree::{Scratch, wide},
-};
+use testkit::{run::Link, tree::Scratch};
 
 use crate::support::{CP, CPZ};
-
-const SIGPIPE: i32 = 13;
-
-fn closed_pipe() -> PipeWriter {
-    let (reader, writer) = io::pipe().expect("a pipe");
-    drop(reader);
-    writer
-}
-
-/// Runs a shell script with `"$0"` for the program, in a directory that holds 300 files in `d`.
-fn run_into_closed_pipe(script: &str, program: &Path) -> (Output, Scratch) {
-    let scratch = Scratch::new();
-    wide(scratch.at("d"), 300);
-    let output = Command::new("sh")
-        .args(["-c", script])
-        .arg(program)
-        .current_dir(&scratch)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(closed_pipe())
-        .stderr(Stdio::piped())
-        .spawn()
-        .and_then(std::process::Child::wait_with_output)
-        .expect("sh runs");
-    (output, scratch)
-}
-
-#[test]
-fn dies_by_sigpipe_as_cp_does() {
-    let script = r#"exec "$0" -rv d new"#;
-    for program in [CPZ.into(), or_skip!(gnu("cp"))] {
-        let (output, _) = run_into_closed_pipe(script, &program);
-        let program = program.display();
-        assert_eq!(
-            output.status.signal(),
-            Some(SIGPIPE),
-            "{program}: {output:?}"
-        );
-        assert_eq!(output.stderr, b"", "{program}");
-    }
-}
-
-#[test]
-fn reports_a_broken_pipe_if_sigpipe_is_ignored() {
-    let script = r#"trap '' PIPE; exec "$0" -rv d new"#;
-    let [ours, gnu] = [CPZ.into(), or_skip!(gnu("cp"))].map(|program| {
-        let (output, scratch) = run_into_closed_pipe(script, &program);
-        let lines = normal_lines(&output.stderr, &program);
-        let copied = std::fs::read_dir(scratch.at("new")).map(Iterator::count);
-        (output.status.code(), lines, copied.ok())
-    });
-    assert_eq!(ours, gnu);
-    assert_eq!(ours.1, ["CMD: write error: Broken pipe"]);
-}
 
 #[test]
 fn streams_that_are_full_or_closed() {

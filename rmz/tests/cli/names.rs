@@ -25,44 +25,21 @@ fn odd() -> impl Iterator<Item = &'static OsStr> {
     ODD.iter().map(|bytes| OsStr::from_bytes(bytes))
 }
 
-fn rm_rv_odd(locale: &str, operands: impl Iterator<Item = &'static OsStr>) {
-    Parity::new(RMZ, "rm")
-        .words("-rv --")
-        .args(operands)
-        .env("LC_ALL", locale)
-        .check(|tree| {
+#[test]
+fn quotes_odd_names() {
+    for locale in ["C", "C.UTF-8"] {
+        let run = |words: &str| {
+            let parity = Parity::new(RMZ, "rm").words(words).args(odd());
+            parity.env("LC_ALL", locale)
+        };
+        run("-rv --").check(|tree| {
             for name in odd() {
                 let dir = tree.dir(name);
                 dir.file(std::path::Path::new(name).join(name), "");
             }
         });
-}
-
-#[test]
-fn quotes_odd_names() {
-    rm_rv_odd("C", odd());
-}
-
-#[test]
-fn quotes_odd_names_in_utf_8() {
-    rm_rv_odd("C.UTF-8", odd());
-}
-
-#[test]
-fn quotes_odd_names_that_are_missing() {
-    Parity::new(RMZ, "rm")
-        .words("-r --")
-        .args(odd())
-        .check(|_| {});
-}
-
-#[test]
-fn quotes_odd_names_that_are_missing_in_utf_8() {
-    Parity::new(RMZ, "rm")
-        .words("-r --")
-        .args(odd())
-        .env("LC_ALL", "C.UTF-8")
-        .check(|_| {});
+        run("-r --").check(|_| {});
+    }
 }
 
 #[test]

@@ -24,26 +24,6 @@ fn each_removed_entry_is_reported() {
 }
 
 #[test]
-fn reports_children_before_their_directory() {
-    let scratch = Scratch::with("d/e/f= d/g=");
-    let outcome = rmz(&scratch, "-v d").output();
-    let told = outcome.assert_success().stdout_text();
-    let line = |text| told.lines().position(|l| l == text).expect(text);
-    assert!(
-        line("removed 'd/e/f'") < line("removed directory 'd/e'"),
-        "{told}"
-    );
-    assert!(
-        line("removed directory 'd/e'") < line("removed directory 'd'"),
-        "{told}"
-    );
-    assert!(
-        line("removed 'd/g'") < line("removed directory 'd'"),
-        "{told}"
-    );
-}
-
-#[test]
 fn writes_lines_whole_that_are_longer_than_a_pipe_takes_at_once() {
     let scratch = Scratch::new();
     // 15 names of 250 bytes: each line is close to PATH_MAX, and quoting makes it longer.
