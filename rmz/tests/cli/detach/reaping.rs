@@ -64,20 +64,6 @@ fn only_containers_are_reaped() {
 
 #[test]
 #[ignore = "slow"]
-fn what_a_killed_process_has_left_is_reaped() {
-    let held = Held::new(|_| {}, &[]);
-    let container = held.container();
-    held.signal("KILL");
-    wait_for_lock(&File::open(&container).expect("the container"));
-    held.finish();
-    assert!(container.join("held").exists());
-    let outcome = held.reap();
-    assert_eq!(outcome.assert_success().stdout_text(), "");
-    assert!(containers(held.dir()).is_empty());
-}
-
-#[test]
-#[ignore = "slow"]
 fn two_runs_may_reap_at_once() {
     let scratch = Scratch::new();
     for _ in 0..20 {
