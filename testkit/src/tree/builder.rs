@@ -253,20 +253,6 @@ mod tests {
     use crate::tree::Scratch;
 
     #[test]
-    fn parents_are_made_and_modes_ignore_the_umask() {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("a/b/c", b"x")
-            .mode(0o666)
-            .file("d", b"y");
-        let mode = |name| fs::metadata(scratch.path().join(name)).unwrap().mode() & 0o7777;
-        assert_eq!(
-            [mode("a"), mode("a/b"), mode("a/b/c"), mode("d")],
-            [0o755, 0o755, 0o666, 0o644]
-        );
-    }
-
-    #[test]
     fn every_kind_is_made() {
         let scratch = Scratch::new();
         let tree = Tree::at(scratch.path());
@@ -286,24 +272,5 @@ mod tests {
         assert_eq!((stat("link").mtime(), stat("link").mtime_nsec()), (5, 6));
         assert_eq!(stat("holes").len(), 1 << 30);
         assert!(stat("holes").blocks() < 1 << 11);
-    }
-
-    #[test]
-    #[should_panic(expected = "a symlink has no mode")]
-    fn a_symlinks_mode_is_refused() {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path()).symlink("l", "t").mode(0o600);
-    }
-
-    #[test]
-    fn the_root_can_be_selected() {
-        let scratch = Scratch::new();
-        Tree::at(scratch.path())
-            .file("f", "")
-            .select("")
-            .mode(0o711)
-            .mtime(Duration::from_secs(9));
-        let root = fs::metadata(scratch.path()).unwrap();
-        assert_eq!((root.mode() & 0o777, root.mtime()), (0o711, 9));
     }
 }

@@ -71,29 +71,6 @@ fn other_numberings_are_true_equal_or_fresh() {
 }
 
 #[test]
-fn a_mount_without_habits_stores_what_it_is_given() {
-    let mount = served!();
-    let build = |tree: &Tree| {
-        tree.plant("d/f=content %4751 xattr:user.note=value")
-            .sparse("d/holes", 3 << 20, &[(1 << 20, b"data")])
-            .plant("d/twin==d/f d/link->nowhere d/pipe<fifo> d/socket<socket>")
-            .char_device("d/null", 1, 3)
-            .plant("d/e/ %2755 d/e/inherits/");
-    };
-    let plain = Scratch::in_memory();
-    for path in [mount.path(), plain.path()] {
-        build(&Tree::at(path));
-        fs::rename(path.join("d"), path.join("r")).unwrap();
-    }
-    let attributes = Attributes::ALL - Attributes::MTIME - Attributes::ATIME;
-    for place in [mount.path(), mount.stored()] {
-        assert_same_tree(plain.path(), place, attributes);
-    }
-    let holes = File::open(mount.at("r/holes")).unwrap();
-    assert_eq!(seek(&holes, SeekFrom::Data(0)).unwrap(), 1 << 20);
-}
-
-#[test]
 fn operations_fail_with_the_errnos_of_the_habits() {
     let all = Some(Errno::OVERFLOW);
     let mount = served!(chmod: all,
@@ -184,22 +161,6 @@ fn an_acl_changes_the_mode_unless_it_has_no_meaning() {
         assert_eq!(value[..bytes], acl());
         let mode = fs::metadata(&path).unwrap().mode() & 0o777;
         assert_eq!(mode, if meaningless_xattrs { 0o600 } else { 0o750 });
-    }
-}
-
-#[test]
-fn names_are_changed_as_the_habit_says() {
-    for (names, given, stored) in [
-        (Names::LowerCase, "ABc", "abc"),
-        (Names::Cut(4), "abcdef", "abcd"),
-        (Names::Decomposed, "caf\u{e9}", "cafe\u{301}"),
-    ] {
-        let mount = served!(names);
-        Tree::at(mount.path()).file(given, "content");
-        assert!(mount.stored_at(stored).exists(), "{names:?}");
-        assert!(mount.at(stored).exists(), "{names:?}");
-        let exists = File::create_new(mount.at(stored));
-        assert_eq!(errno(exists), code(Errno::EXIST), "{names:?}");
     }
 }
 
