@@ -65,10 +65,7 @@ pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
     throttle: Option<&'a dyn Throttle>,
-    /// The entries and bytes of all tallies.
-    totals: Counts,
-    /// The other numbers of the summary.
-    rest: Mutex<Summary>,
+    totals: Mutex<Summary>,
     /// The observer's own counters, which other threads read during the run.
     live: Option<&'a Counts>,
     cancel: Option<Cancel>,
@@ -77,20 +74,14 @@ pub(crate) struct Report<'a> {
 
 impl<'a> Report<'a> {
     pub(crate) fn new(observer: &'a dyn Observer, setup: &Setup<'a>) -> Self {
-        // An engine that assists does not know which operands are finished, so no failure waits for them.
-        let first_unfinished = if setup.assists { u32::MAX } else { 0 };
         Self {
             observer,
             wants_events: observer.wants_events(),
             throttle: setup.throttle,
-            totals: Counts::default(),
-            rest: Mutex::default(),
+            totals: Mutex::default(),
             live: observer.counts(),
             cancel: setup.cancel.clone(),
-            held: Mutex::new(Held {
-                first_unfinished,
-                ..Held::default()
-            }),
+            held: Mutex::default(),
         }
     }
 
@@ -99,7 +90,7 @@ impl<'a> Report<'a> {
     pub(crate) fn must_stop(&self) -> bool {
         let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
         if is_cancelled {
-            lock(&self.rest).cancelled = true;
+            lock(&self.totals).cancelled = true;
         }
         is_cancelled
     }
@@ -119,7 +110,7 @@ impl<'a> Report<'a> {
 
     /// Counts an incomplete dest that was removed because the run was cancelled.
     pub(crate) fn discarded(&self) {
-        lock(&self.rest).discarded += 1;
+        lock(&self.totals).discarded += 1;
     }
 
     /// Returns `true` if the observer receives events. Build paths for events only then.
@@ -135,42 +126,33 @@ impl<'a> Report<'a> {
     pub(crate) fn confirm(&self, question: Question<'_>) -> bool {
         let confirmed = self.observer.confirm(question);
         if !confirmed {
-            lock(&self.rest).declined += 1;
+            lock(&self.totals).declined += 1;
         }
         confirmed
     }
 
     /// Moves a worker's tally to the totals.
     pub(crate) fn add(&self, tally: &mut Tally) {
-        self.add_counts(tally);
-        let rest = std::mem::take(tally);
-        if rest != Tally::default() {
-            *lock(&self.rest) += rest;
-        }
-    }
-
-    fn add_counts(&self, tally: &mut Tally) {
-        let entries = std::mem::take(&mut tally.entries);
-        let bytes = std::mem::take(&mut tally.bytes);
-        if entries > 0 || bytes > 0 {
-            self.totals.add(entries, bytes);
+        let done = std::mem::take(tally);
+        if done != Tally::default() {
             if let Some(live) = self.live {
-                live.add(entries, bytes);
+                live.add(done.entries, done.bytes);
             }
+            *lock(&self.totals) += done;
         }
     }
 
-    /// Moves the counts that other threads read to the totals while the worker has tasks, if they are read.
+    /// Does the same while the worker has tasks, if other threads read its counts.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
-            self.add_counts(tally);
+            self.add(tally);
         }
     }
 
     /// Adds bytes that no worker has counted.
     pub(crate) fn add_bytes(&self, bytes: u64) {
         if bytes > 0 {
-            self.totals.add(0, bytes);
+            lock(&self.totals).bytes += bytes;
         }
     }
 
@@ -190,14 +172,11 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let rest = *lock(&self.rest);
-        let entries = self.totals.entries();
-        let links = rest.symlinks + rest.hard_links;
+        let totals = *lock(&self.totals);
+        let links = totals.symlinks + totals.hard_links;
         Summary {
-            entries,
-            files: entries - (rest.directories + links + rest.other + rest.unknown),
-            bytes: self.totals.bytes(),
-            ..rest
+            files: totals.entries - (totals.directories + links + totals.other + totals.unknown),
+            ..totals
         }
     }
 }
@@ -265,9 +244,14 @@ impl Report<'_> {
         });
     }
 
+    /// Reports everything that is held, whether or not all operands are finished, and holds nothing any more.
+    pub(crate) fn hold_nothing(&self) {
+        self.report_due(|held| held.first_unfinished = u32::MAX);
+    }
+
     /// Reports everything that is held, whether or not all operands are finished. Other operands may follow.
     pub(crate) fn report_rest(&self) {
-        self.report_due(|held| held.first_unfinished = u32::MAX);
+        self.hold_nothing();
         *lock(&self.held) = Held::default();
     }
 
@@ -290,7 +274,7 @@ impl Report<'_> {
             for diagnostic in first.remove() {
                 match diagnostic {
                     Diagnostic::Failure(error) => {
-                        lock(&self.rest).failures += 1;
+                        lock(&self.totals).failures += 1;
                         self.observer.failed(error);
                     }
                     Diagnostic::Warning(warning) => self.observer.warned(warning),
@@ -346,13 +330,10 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_that_knows_no_order_holds_nothing() {
+    fn a_report_that_knows_no_order_holds_nothing() {
         let seen = Seen::default();
-        let setup = Setup {
-            assists: true,
-            ..Setup::default()
-        };
-        let report = Report::new(&seen, &setup);
+        let report = Report::new(&seen, &Setup::default());
+        report.hold_nothing();
         report.fail(2, error("c"));
         report.warn(0, error("a"));
         assert_eq!(paths(&seen), ["c", "a"]);

@@ -262,6 +262,8 @@ pub(super) fn join<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Opt
     if !shared.assists {
         return Some(Some(end));
     }
+    // Only the leader knows which operands are finished, so no failure waits for them.
+    visitor.report().hold_nothing();
     worker.run_all();
     None
 }
