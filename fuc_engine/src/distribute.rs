@@ -102,7 +102,6 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::paths;
@@ -221,8 +220,8 @@ pub enum Given {
     NotReached,
 }
 
-/// The state of entries after the work on them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The state of entries after the work on them. By default, nothing is left to do that matters to the directories above.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// Something stays, because it could not be removed or the run was cancelled. So the directories above stay, too.
     pub kept: bool,
@@ -230,21 +229,6 @@ pub struct Finished {
     pub left_alone: bool,
     /// A name was removed from the parent.
     pub changed: bool,
-}
-
-impl Finished {
-    /// The work was not done, because the run was cancelled, or because it has failed.
-    pub(crate) const NOT_DONE: Self = Self {
-        kept: true,
-        ..Self::DONE
-    };
-
-    /// Nothing is left to do that matters to the directories above.
-    pub(crate) const DONE: Self = Self {
-        kept: false,
-        left_alone: false,
-        changed: false,
-    };
 }
 
 /// Entries of one directory that a victim gives to a thief or to their home.
@@ -306,8 +290,8 @@ impl TryFrom<Box<CStr>> for FileName {
 /// The longest name that is accepted, in bytes. No filesystem has longer ones.
 const LONGEST_NAME: usize = 4095;
 
-/// The identity of a directory, as far as all machines agree on it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The identity of a directory, as far as all machines agree on it. By default, it is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ParentId {
     /// The inode number, or 0 if the victim does not know it. Then no engine reaches the parent.
     pub(crate) inode: u64,
@@ -316,8 +300,6 @@ pub(crate) struct ParentId {
 }
 
 impl ParentId {
-    pub(crate) const UNKNOWN: Self = Self { inode: 0, birth: 0 };
-
     pub(crate) fn of(identity: Identity) -> Self {
         Self {
             inode: identity.file().inode,
@@ -325,13 +307,11 @@ impl ParentId {
         }
     }
 
-    /// Returns the identity of `dir` on this machine. Fails unless it is this directory.
-    pub(crate) fn check(self, dir: BorrowedFd<'_>) -> Result<Identity, Errno> {
-        let found = sys::stat_directory(dir)?.identity;
+    /// Returns `true` if this is `dir`, whose identity on this machine is `found`.
+    pub(crate) fn is_of(self, dir: BorrowedFd<'_>, found: Identity) -> bool {
         let id = Self::of(found);
         let is_same_birth = id.birth == self.birth || id.birth == 0 || self.birth == 0;
-        let is_same = id.inode == self.inode && (is_same_birth || !sys::keeps_identities(dir));
-        is_same.then_some(found).ok_or(Errno::STALE)
+        id.inode == self.inode && (is_same_birth || !sys::keeps_identities(dir))
     }
 }
 
@@ -366,7 +346,7 @@ mod tests {
                     inode: u64::MAX,
                     birth: 9,
                 },
-                ParentId::UNKNOWN,
+                ParentId::default(),
             ],
             inheritance: 4,
             path: vec![c"b".into(), c"...".into()],

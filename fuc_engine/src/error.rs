@@ -197,8 +197,8 @@ pub enum Refusal {
         "entries cannot be deleted there: it contains a source, is the dest of several, links are followed, or backups are made"
     )]
     CannotMirror,
-    /// Another engine copies all names of this file, and does not see the directory of this one: dest, source.
-    #[error("the engine that copies its hard links does not see its directory")]
+    /// Another process copies all names of this file, and does not see the directory of this one: dest, source.
+    #[error("the process that copies its hard links does not see its directory")]
     HomeNotReached,
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]

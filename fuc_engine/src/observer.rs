@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-#[cfg(feature = "distribute")]
+#[cfg(feature = "serde")]
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
@@ -381,7 +381,7 @@ impl Counts {
         lock(&self.directory).clone()
     }
 
-    /// Adds what another engine has done of the same work, in the numbers of its own counts. Only
+    /// Adds what another process has done of the same work, in the numbers of its own counts. Only
     /// [`directory`](Self::directory) does not change.
     pub fn add_shared(&self, entries: u64, bytes: u64, work: u64) {
         self.add(entries, bytes);
@@ -414,7 +414,7 @@ impl Counts {
 
 /// The totals of a run that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "distribute", derive(Serialize, Deserialize))]
+#[cfg_attr(feature = "serde", derive(Serialize, Deserialize))]
 #[non_exhaustive]
 pub struct Summary {
     /// The number of names that a removal removed, or that a copy created or replaced at the dest. It is the sum

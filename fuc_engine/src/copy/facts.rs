@@ -123,6 +123,7 @@ impl Mark {
     const RETURNS: u16 = Self::RETURNS_TO_SOURCE | Self::RETURNS_TO_DEST;
     /// A mirror could not compare the names in the directory, which was reported.
     pub(super) const UNCLEAR: u16 = 1 << 6;
+    // The facts from here on matter to the entries of the directory.
     /// A symbolic link was followed to the source, or to one above it.
     pub(super) const BEHIND_LINK: u16 = 1 << 8;
     /// This run has created the dest, and has copied no other directory to it.
@@ -131,10 +132,6 @@ impl Mark {
     pub(super) const GIVES_ACL: u16 = 1 << 10;
     /// No other user may rename entries of the dest, unless it is the owner.
     pub(super) const KEEPS_ENTRIES: u16 = 1 << 11;
-    /// The facts that matter to the entries of the directory. They have the highest bits, so that they can travel in a byte.
-    #[cfg(feature = "distribute")]
-    const OF_ENTRIES: u16 =
-        Self::BEHIND_LINK | Self::CREATED | Self::GIVES_ACL | Self::KEEPS_ENTRIES;
 
     /// Makes the mark of a directory in `parent`, with the facts that are true, and those that it inherits. The mode is the one
     /// to set in the end, if it differs from the present one.
@@ -160,21 +157,6 @@ impl Mark {
             marks |= Self::RETURNS_TO_DEST;
         }
         marks
-    }
-
-    /// Returns what another engine must know to copy entries of the directory.
-    #[cfg(feature = "distribute")]
-    pub(super) fn inheritance(&self) -> u8 {
-        ((self.marks.all() & Self::OF_ENTRIES) >> 8) as u8
-    }
-
-    /// Makes the mark of a directory of another engine, which has returned its `inheritance`.
-    #[cfg(feature = "distribute")]
-    pub(super) fn borrowed(inheritance: u8) -> Self {
-        Self {
-            mode: 0,
-            marks: Marks::new(u16::from(inheritance) << 8 & Self::OF_ENTRIES),
-        }
     }
 
     /// Returns whether this run created the dest.

@@ -31,7 +31,7 @@ use super::context::{Context, Deletions};
 use super::dest::backup;
 use super::durability::Durability;
 use super::entry::{Entry, StoredEntry};
-use super::facts::{CopyDir, FileId, Symlinks};
+use super::facts::{FileId, Symlinks};
 use super::make::hardlink::LinkTable;
 use super::mirror;
 use super::operand::{Bases, Operands};
@@ -48,7 +48,7 @@ use crate::report::Report;
 use crate::setup::Execution;
 use crate::sync::lock;
 use crate::sys::{self, Identity};
-use crate::walk::{self, Settings, Shared, Walker};
+use crate::walk::{self, Settings, Walker};
 
 mod durable;
 mod large;
@@ -77,7 +77,8 @@ pub(super) struct CopyRun<'a> {
     /// The target and the directories above it, found when they are first needed.
     above_target: OnceLock<Vec<Identity>>,
     unverified: Unverified,
-    shared: Option<Shared<'a, CopyDir>>,
+    #[cfg(feature = "distribute")]
+    shared: Option<walk::Shared<'a, super::facts::CopyDir>>,
 }
 
 /// Tasks of a copy other than listing a directory.
@@ -153,7 +154,8 @@ impl<'a> CopyRun<'a> {
             later: Mutex::default(),
             above_target: OnceLock::new(),
             unverified: Unverified::default(),
-            shared: Shared::of(&op.setup, op.execution),
+            #[cfg(feature = "distribute")]
+            shared: walk::Shared::of(&op.setup, op.execution),
         }
     }
 

@@ -27,7 +27,7 @@ use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Listed, Storage, Symlinks};
 use crate::walk::{
-    self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Unvisited, Visit, Visitor, Walker,
+    self, OpenDirs, Purpose, Settings, Task, Tuning, Unvisited, Visit, Visitor, Walk, Walker,
 };
 
 #[cfg(feature = "distribute")]
@@ -55,7 +55,8 @@ struct Removal<'a> {
     context: RemoveContext<'a>,
     settings: Settings,
     waiting: WaitingList,
-    shared: Option<Shared<'a, RemoveDir>>,
+    #[cfg(feature = "distribute")]
+    shared: Option<walk::Shared<'a, RemoveDir>>,
 }
 
 /// Removes operands, a portion after the other if their number is unknown.
@@ -102,7 +103,8 @@ impl<'a> Removal<'a> {
             },
             // A directory of another engine must be given back before the operands are done.
             waiting: WaitingList::new(op.setup.exchange.is_some()),
-            shared: Shared::of(&op.setup, op.execution),
+            #[cfg(feature = "distribute")]
+            shared: walk::Shared::of(&op.setup, op.execution),
         }
     }
 
@@ -382,8 +384,11 @@ fn place_again(node: &RemoveNode) -> RemovePlace {
     }
 }
 
-impl Visitor for Removal<'_> {
+impl Walk for Removal<'_> {
     type Dir = RemoveDir;
+}
+
+impl Visitor for Removal<'_> {
     type Task = RemoveTask;
     type Scratch = ();
 
@@ -546,9 +551,5 @@ impl Visitor for Removal<'_> {
 
     fn roots(&self) -> &dyn Roots {
         &self.context
-    }
-
-    fn shared(&self) -> Option<&Shared<'_, RemoveDir>> {
-        self.shared.as_ref()
     }
 }

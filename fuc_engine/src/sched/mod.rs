@@ -51,15 +51,11 @@
 mod gate;
 mod governor;
 mod meter;
-#[cfg(feature = "distribute")]
-mod others;
+pub(crate) mod others;
 mod stack;
 mod worker;
 mod zones;
 
-pub(crate) use gate::Thief;
 pub(crate) use governor::Limits;
-#[cfg(feature = "distribute")]
-pub(crate) use others::Inlet;
 pub(crate) use worker::{Job, When, Worker, scope};
 pub(crate) use zones::Zones;

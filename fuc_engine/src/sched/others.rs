@@ -1,8 +1,10 @@
 //! Other processes that work on the same job: they get tasks from the workers of this one, and give them some.
+#![cfg(feature = "distribute")]
 
 use std::collections::VecDeque;
 
 use super::gate::Gate;
+pub(crate) use super::gate::Thief;
 use super::stack::Stack;
 use super::worker::{Job, Worker};
 

@@ -109,6 +109,15 @@ pub(crate) trait Job: Sync {
         None
     }
 
+    /// Returns `true` if another process asks for tasks, and none that is queued on the worker can be given to it. The next
+    /// checkpoint drops the request then, and the other process asks again.
+    fn is_asked(_worker: &Worker<'_, '_, Self>) -> bool
+    where
+        Self: Sized,
+    {
+        false
+    }
+
     /// Called when a worker has tasks that it could give away. Gives some to another process that has asked for them.
     fn give(_worker: &mut Worker<'_, '_, Self>)
     where

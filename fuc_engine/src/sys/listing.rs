@@ -51,19 +51,6 @@ impl Listing {
         Ok(!self.bytes.is_empty())
     }
 
-    /// Adds an entry. Its name must not be longer than 65,000 bytes.
-    #[cfg(feature = "distribute")]
-    pub(crate) fn push(&mut self, entry: Listed<'_>) {
-        let name = entry.name.to_bytes_with_nul();
-        let start = self.bytes.len();
-        let length = (NAME + name.len()) as u16;
-        self.bytes.resize(start + usize::from(length), 0);
-        let record = &mut self.bytes[start..];
-        record[RECLEN..RECLEN + 2].copy_from_slice(&length.to_ne_bytes());
-        record[TYPE] = entry.record_type;
-        record[NAME..].copy_from_slice(name);
-    }
-
     pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
@@ -99,6 +86,22 @@ impl Listing {
     /// Returns the entries without `.` and `..`.
     pub(crate) fn entries(&self) -> Entries<'_> {
         Entries { rest: &self.bytes }
+    }
+}
+
+/// Adds entries, whose names must not be longer than 65,000 bytes.
+impl<'a> Extend<Listed<'a>> for Listing {
+    fn extend<T: IntoIterator<Item = Listed<'a>>>(&mut self, entries: T) {
+        for entry in entries {
+            let name = entry.name.to_bytes_with_nul();
+            let start = self.bytes.len();
+            let length = (NAME + name.len()) as u16;
+            self.bytes.resize(start + usize::from(length), 0);
+            let record = &mut self.bytes[start..];
+            record[RECLEN..RECLEN + 2].copy_from_slice(&length.to_ne_bytes());
+            record[TYPE] = entry.record_type;
+            record[NAME..].copy_from_slice(name);
+        }
     }
 }
 
@@ -244,7 +247,7 @@ mod tests {
             Listed::new(c"a longer name", FileType::Symlink),
             Listed::new(c"b", FileType::Unknown),
         ];
-        given.into_iter().for_each(|entry| listing.push(entry));
+        listing.extend(given);
         let listed = listing.entries().map(|entry| (entry.name, entry.kind()));
         let given = given.map(|entry| (entry.name, entry.kind()));
         assert_eq!(listed.collect::<Vec<_>>(), given);

@@ -32,11 +32,11 @@ use super::tuning::{
     zones,
 };
 use super::{
-    NodeOf, OpenDirs, Task, Unvisited, Visit, Visitor, Walker, filtered, is_asked, leave,
-    leave_unlisted, path,
+    NodeOf, OpenDirs, Task, Unvisited, Visit, Visitor, Walker, filtered, leave, leave_unlisted,
+    path,
 };
 use crate::node::{Dir, Side};
-use crate::sched::{When, Zones};
+use crate::sched::{Job, When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
 /// The result of [`process`].
@@ -246,7 +246,7 @@ fn process<V: Visitor>(
     let mut entries = buffer.entries();
     if worker.is_at_start() && !worker.scratch.has_looked {
         entries = look_ahead(entries, node, dirs, worker);
-    } else if offers_half(worker) || is_asked(worker) && is_worth_splitting(&entries) {
+    } else if offers_half(worker) || V::is_asked(worker) && is_worth_splitting(&entries) {
         entries = split_off_half(entries, node, worker);
     }
     let (mut queued, mut is_interrupted) = (0, false);
@@ -294,7 +294,7 @@ fn checkpoint<'a, V: Visitor>(
     visitor.report().publish(&mut worker.scratch.tally);
     visitor.report().offer_directory(|| path(visitor, node));
     visitor.report().throttle(1, 0);
-    let is_asked = is_asked(worker);
+    let is_asked = V::is_asked(worker);
     let time = worker.checkpoint();
     if !worker.is_in_zones() {
         worker.enter_zones(zones(visitor, node));

@@ -28,7 +28,7 @@
 //! | `tuning` | what pays for an operation on a filesystem, and the settings of a walk |
 //! | `filtered` | asking the caller's filter |
 //! | `list` | listing a directory, processing its entries, and giving a part of them to another worker |
-//! | `sharing` | giving entries to other engines, and working on theirs; without the feature, what a walk does instead |
+//! | `sharing` | giving entries to other engines, and working on theirs; only with the feature |
 
 use std::ops::ControlFlow;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -41,18 +41,16 @@ use rustix::io::Errno;
 use crate::descriptors::{self, Descriptors, Roots};
 use crate::node::{self, Dir, Node, Place, Side};
 use crate::report::{Report, Tally};
-use crate::sched::{self, Job, Limits, Thief, When, Worker};
+use crate::sched::{self, Job, Limits, When, Worker};
 use crate::sys::{
     self, Listed, Listing, Pinned, PrivateTables, SecondWorker, SharedFd, Starter, ThreadUse,
 };
 
-use sharing::{Entrusted, Received, is_asked};
 use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use filtered::{kind_of, reconsider};
-pub(crate) use sharing::{Shared, Sharer};
 #[cfg(feature = "distribute")]
-pub(crate) use sharing::{entrust, levels};
+pub(crate) use sharing::{Received, Shared, Sharer, entrust, levels};
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod filtered;
@@ -61,59 +59,17 @@ mod list;
 mod sharing;
 mod tuning;
 
-/// A walk of a single engine.
-#[cfg(not(feature = "distribute"))]
-mod sharing {
-    use std::convert::Infallible;
-    use std::marker::PhantomData;
-
-    use super::{NodeOf, Thief, Visitor, Walker};
-    use crate::setup::{Execution, Setup};
-
-    pub(crate) trait Sharer<D> {}
-
-    impl<V, D> Sharer<D> for V {}
-
-    pub(crate) struct Shared<'a, D>(PhantomData<(&'a (), D)>);
-
-    impl<'a, D> Shared<'a, D> {
-        pub(crate) fn of(_: &Setup<'a>, _: Execution) -> Option<Self> {
-            None
-        }
-    }
-
-    pub(crate) struct Received<V>(Infallible, PhantomData<fn() -> V>);
-
-    pub(super) type Entrusted<V> = PhantomData<fn() -> V>;
-
-    pub(super) fn join<V: Visitor>(worker: &Walker<'_, '_, V>) -> Option<()> {
-        worker.job.shared().is_none().then_some(())
-    }
-
-    pub(super) fn process<V: Visitor>(received: Received<V>, _: &Walker<'_, '_, V>) {
-        match received.0 {}
-    }
-
-    pub(super) fn send_entrusted<V: Visitor>(_: &Walker<'_, '_, V>) {}
-
-    pub(super) fn is_asked<V: Visitor>(_: &Walker<'_, '_, V>) -> bool {
-        false
-    }
-
-    pub(super) fn thief<V: Visitor>(_: &V) -> Option<&dyn Thief> {
-        None
-    }
-
-    pub(super) fn give<V: Visitor>(_: &Walker<'_, '_, V>) {}
-
-    pub(super) fn give_back<V: Visitor>(_: &V, _: &NodeOf<V>) -> bool {
-        false
-    }
+/// A run, and the directories that it keeps in flight.
+pub(crate) trait Walk {
+    type Dir: Dir;
 }
 
+// Without the feature, a visitor needs nothing more.
+#[cfg(not(feature = "distribute"))]
+use Walk as Sharer;
+
 /// A removal or a copy, as the walk sees it.
-pub(crate) trait Visitor: Sync + Sized + Sharer<<Self as Visitor>::Dir> {
-    type Dir: Dir;
+pub(crate) trait Visitor: Sync + Sized + Sharer {
     /// Tasks other than those that list a directory.
     type Task: Send;
     /// State that each worker keeps for the visitor.
@@ -183,13 +139,10 @@ pub(crate) trait Visitor: Sync + Sized + Sharer<<Self as Visitor>::Dir> {
 
     /// Returns the means to reopen an evicted directory.
     fn roots(&self) -> &dyn Roots;
-
-    /// Returns the work that is shared with other engines, if there are any.
-    fn shared(&self) -> Option<&Shared<'_, Self::Dir>>;
 }
 
 /// The directories in flight of a visitor `V`.
-pub(crate) type NodeOf<V> = Arc<Node<<V as Visitor>::Dir>>;
+pub(crate) type NodeOf<V> = Arc<Node<<V as Walk>::Dir>>;
 
 /// A worker that runs the tasks of a visitor `V`.
 pub(crate) type Walker<'s, 'e, V> = Worker<'s, 'e, V>;
@@ -262,15 +215,10 @@ pub(crate) enum Task<V: Visitor> {
     /// Process a part of a listing.
     Batch { node: NodeOf<V>, listing: Listing },
     /// Do what another engine has asked for.
+    #[cfg(feature = "distribute")]
     Received(Received<V>),
     /// Run a task of the visitor.
     Own(V::Task),
-}
-
-impl<V: Visitor> From<Received<V>> for Task<V> {
-    fn from(received: Received<V>) -> Self {
-        Self::Received(received)
-    }
 }
 
 /// The purpose of entering a directory.
@@ -302,7 +250,8 @@ pub(crate) struct Scratch<V: Visitor> {
     /// the guard's case `rmz-directories`).
     pub(crate) finished: Option<NodeOf<V>>,
     /// Entries that the running task has found for other engines.
-    entrusted: Entrusted<V>,
+    #[cfg(feature = "distribute")]
+    entrusted: sharing::Entrusted<V>,
     /// An empty buffer for the next listing.
     spare: Option<Listing>,
     /// Entries processed since the last checkpoint at which they were slow, or since the beginning.
@@ -370,6 +319,7 @@ impl<V: Visitor> Scratch<V> {
 pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Task>) {
     let _end_run = EndRun;
     sched::scope(visitor, |worker| {
+        #[cfg(feature = "distribute")]
         let Some(_end) = sharing::join(worker) else {
             return;
         };
@@ -442,6 +392,7 @@ fn path<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> PathBuf {
 pub(crate) fn leave<V: Visitor>(parent: Option<NodeOf<V>>, worker: &mut Walker<'_, '_, V>) {
     if let Some(parent) = parent {
         let finished = node::climb(parent, |node| {
+            #[cfg(feature = "distribute")]
             if sharing::give_back(worker.job, node) {
                 return ControlFlow::Break(());
             }
@@ -473,6 +424,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
             Some(node)
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
+        #[cfg(feature = "distribute")]
         Task::Received(received) => return sharing::process(received, worker),
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
@@ -492,7 +444,8 @@ impl<V: Visitor> Job for V {
             own: V::Scratch::default(),
             tally: Tally::default(),
             finished: None,
-            entrusted: Entrusted::<V>::default(),
+            #[cfg(feature = "distribute")]
+            entrusted: Vec::new(),
             spare: None,
             quick: 0,
             slowest: Duration::ZERO,
@@ -518,10 +471,12 @@ impl<V: Visitor> Job for V {
                 self.descriptors().take_back();
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
+            #[cfg(feature = "distribute")]
             Task::Received(received) => sharing::process(received, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         worker.leave_zones();
+        #[cfg(feature = "distribute")]
         sharing::send_entrusted(worker);
         self.report().publish(&mut worker.scratch.tally);
     }
@@ -546,7 +501,9 @@ impl<V: Visitor> Job for V {
                 .as_ref()
                 .is_none_or(|parent| parent.dir.slot(Side::Source).is_open()),
             Task::List { node } => node.dir.slot(Side::Source).is_open(),
-            Task::Resume { .. } | Task::Batch { .. } | Task::Received(_) | Task::Own(_) => true,
+            Task::Resume { .. } | Task::Batch { .. } | Task::Own(_) => true,
+            #[cfg(feature = "distribute")]
+            Task::Received(_) => true,
         }
     }
 
@@ -567,10 +524,17 @@ impl<V: Visitor> Job for V {
         tuning::tuning(self).second_worker
     }
 
-    fn thief(&self) -> Option<&dyn Thief> {
+    #[cfg(feature = "distribute")]
+    fn thief(&self) -> Option<&dyn sched::others::Thief> {
         sharing::thief(self)
     }
 
+    #[cfg(feature = "distribute")]
+    fn is_asked(worker: &Worker<'_, '_, Self>) -> bool {
+        sharing::is_asked(worker)
+    }
+
+    #[cfg(feature = "distribute")]
     fn give(worker: &mut Worker<'_, '_, Self>) {
         sharing::give(worker);
     }

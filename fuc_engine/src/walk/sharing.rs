@@ -25,12 +25,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{NodeOf, Purpose, Task, Unvisited, Visitor, Walker, filtered, leave, list};
+use super::{NodeOf, Purpose, Task, Unvisited, Visitor, Walk, Walker, filtered, leave, list};
 use crate::distribute::{Exchange, FileName, Finished, Given, Incoming, ParentId, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::paths;
-use crate::sched::{Inlet, Thief, When};
+use crate::sched::When;
+use crate::sched::others::{Inlet, Thief};
 use crate::setup::{Execution, Setup};
 use crate::sync::lock;
 use crate::sys::{self, Fd, Listed, Listing, Storage};
@@ -49,19 +50,22 @@ const LONGEST_CACHED: Duration = Duration::from_secs(65);
 /// The time between two tries to reach a directory.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The part of a visitor that only other engines need. Without them, nothing of it is called.
-pub(crate) trait Sharer<D: Dir> {
+/// The part of a visitor that only other engines need.
+pub(crate) trait Sharer: Walk {
+    /// Returns the work that is shared with other engines, if there are any. Otherwise no other method is called.
+    fn shared(&self) -> Option<&Shared<'_, Self::Dir>>;
+
     /// Returns how many operands have entries that other engines may give.
     fn operands(&self) -> usize;
 
     /// Returns the part of a directory's state that another engine needs for the entries in it.
-    fn inheritance(_state: &D::State) -> u8 {
+    fn inheritance(_state: &<Self::Dir as Dir>::State) -> u8 {
         0
     }
 
     /// Makes a node of a directory that belongs to another engine, which has returned
     /// [`inheritance`](Self::inheritance) for it.
-    fn borrow(&self, place: Place<D>, inheritance: u8) -> Arc<Node<D>>;
+    fn borrow(&self, place: Place<Self::Dir>, inheritance: u8) -> Arc<Node<Self::Dir>>;
 
     /// Opens one side of the directory with which the way to stolen entries begins: the operand, which this engine has not
     /// begun, or the directory that it is in.
@@ -70,22 +74,17 @@ pub(crate) trait Sharer<D: Dir> {
     /// Opens a directory in `dir` in the same way as when another engine entered it.
     fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno>;
 
-    /// Returns `true` if the identity of a borrowed directory above the parent of the entries must be recorded.
-    fn needs_identity(&self, _above: &Node<D>) -> bool {
-        false
-    }
-
     /// Notes that entries below an operand were reached. `top` is the borrowed node of the operand.
-    fn reached(&self, _top: &Node<D>) {}
+    fn reached(&self, _top: &Node<Self::Dir>) {}
 
     /// Reports entries of `node` that were not processed, because their home could not reach the directory.
-    fn home_not_reached(&self, _node: &Arc<Node<D>>, _names: &Listing) {}
+    fn home_not_reached(&self, _node: &Arc<Node<Self::Dir>>, _names: &Listing) {}
 
     /// Ends the work on the entries in a borrowed directory. Returns what their engine must know.
-    fn end_borrowed(&self, node: &Arc<Node<D>>) -> Finished;
+    fn end_borrowed(&self, node: &Arc<Node<Self::Dir>>) -> Finished;
 
     /// Notes what another engine has done below a directory.
-    fn note_finished(&self, _node: &Node<D>, _finished: Finished) {}
+    fn note_finished(&self, _node: &Node<Self::Dir>, _finished: Finished) {}
 }
 
 /// Entries of one directory that are given to one engine. Together they are one user of the directory.
@@ -97,7 +96,7 @@ pub(crate) struct Names<D: Dir> {
 }
 
 /// The entries that a task has found for their homes.
-pub(super) type Entrusted<V> = Vec<Names<<V as Visitor>::Dir>>;
+pub(super) type Entrusted<V> = Vec<Names<<V as Walk>::Dir>>;
 
 /// A task that has come from another engine.
 pub(crate) enum Received<V: Visitor> {
@@ -219,7 +218,7 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
     };
     // A directory is identified before it is closed. So look again if it was closed after the first look.
     let identity = slot.identity().or_else(look).or_else(|| slot.identity());
-    identity.map_or(ParentId::UNKNOWN, ParentId::of)
+    identity.map(ParentId::of).unwrap_or_default()
 }
 
 /// Returns the directories that `place` is in, from its parent to the operand.
@@ -280,12 +279,13 @@ fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
             Incoming::Request => shared.is_asked.store(shared.gives, Ordering::Relaxed),
             Incoming::Stolen(stolen) => {
                 let received = stolen.into_iter().map(Box::new).map(Received::Stolen);
-                inlet.put(received.map(Task::from).collect(), 0);
+                inlet.put(received.map(Task::Received).collect(), 0);
             }
             Incoming::Returned(ticket, given) => {
                 let names = lock(&shared.lent).names.remove(&ticket.number);
                 if let Some(names) = names.map(Box::new) {
-                    inlet.put([Received::Returned(names, given).into()].into(), 1);
+                    let returned = Received::Returned(names, given);
+                    inlet.put([Task::Received(returned)].into(), 1);
                 }
             }
             Incoming::End => break,
@@ -302,8 +302,7 @@ pub(super) fn thief<V: Visitor>(visitor: &V) -> Option<&dyn Thief> {
     shared.gives.then_some(shared as _)
 }
 
-/// Returns `true` if another engine asks for work, and none that is queued here can be given to it. The next
-/// checkpoint drops the request then, and the other engine asks again.
+/// Returns `true` if another engine asks for work, and none that is queued here can be given to it.
 pub(super) fn is_asked<V: Visitor>(worker: &Walker<'_, '_, V>) -> bool {
     let queued = worker.queued_tasks();
     worker.job.shared().is_some_and(|shared| {
@@ -378,7 +377,7 @@ fn add<D: Dir>(
         });
         all.len() - 1
     });
-    all[index].entries.push(entry);
+    all[index].entries.extend([entry]);
     index
 }
 
@@ -426,8 +425,13 @@ pub(super) fn process<V: Visitor>(received: Received<V>, worker: &mut Walker<'_,
     match received {
         Received::Returned(names, given) => take_back(*names, given, worker),
         Received::Stolen(stolen) if worker.job.report().must_stop() => {
-            let given = Given::Finished(Finished::NOT_DONE);
-            shared.exchange.give_back(stolen.ticket, given);
+            let not_done = Finished {
+                kept: true,
+                ..Finished::default()
+            };
+            shared
+                .exchange
+                .give_back(stolen.ticket, Given::Finished(not_done));
         }
         Received::Stolen(stolen) => process_stolen(stolen, shared, worker),
     }
@@ -466,9 +470,8 @@ fn process_stolen<V: Visitor>(
     };
     lock(&shared.borrowed).insert(parent.address(), borrowed);
     let mut entries = Listing::with_capacity(0);
-    for &(record_type, ref name) in &stolen.names {
-        entries.push(Listed { name, record_type });
-    }
+    let names = stolen.names.iter();
+    entries.extend(names.map(|&(record_type, ref name)| Listed { name, record_type }));
     list::process_batch(parent, entries, worker);
 }
 
@@ -492,7 +495,7 @@ fn put_off<V: Visitor>(
     if stolen.last_try.is_some_and(|last| now < last) {
         // It runs when this engine has nothing else to do.
         thread::sleep(PAUSE);
-        worker.push(Received::Stolen(stolen).into(), When::Idle);
+        worker.push(Task::Received(Received::Stolen(stolen)), When::Idle);
     } else {
         let given = Given::NotReached;
         shared.exchange.give_back(stolen.ticket, given);
@@ -537,26 +540,25 @@ fn reach_side<V: Visitor>(
     side: Side,
 ) -> Result<(), Errno> {
     let descriptors = visitor.descriptors();
-    let mut dir = None;
-    for (index, node) in levels.iter().enumerate() {
-        let opened = descriptors.making_room(|| match &dir {
+    let mut last = None;
+    for node in levels {
+        let opened = descriptors.making_room(|| match &last {
             None => visitor.reach_first(stolen.operand, side),
-            Some(above) => visitor.reach_below(AsFd::as_fd(above), &node.place.name, side),
+            Some((above, _)) => visitor.reach_below(Fd::as_fd(above), &node.place.name, side),
         })?;
         if side == Side::Source {
             filtered::choose_filter_of_open(visitor, node, opened.as_fd());
         }
-        if index + 1 < levels.len() && visitor.needs_identity(node) {
-            let found = sys::stat_directory(opened.as_fd())?;
-            node.dir.slot(side).record(found.identity);
-        }
-        dir = Some(opened);
+        let found = sys::stat_directory(opened.as_fd())?.identity;
+        node.dir.slot(side).record(found);
+        last = Some((opened, found));
     }
-    let (Some(dir), Some(parent)) = (dir, levels.last()) else {
+    let (Some((dir, found)), Some(parent)) = (last, levels.last()) else {
         return Err(Errno::NOENT);
     };
-    let found = stolen.parents[side as usize].check(dir.as_fd())?;
-    parent.dir.slot(side).record(found);
+    if !stolen.parents[side as usize].is_of(dir.as_fd(), found) {
+        return Err(Errno::STALE);
+    }
     descriptors.adopt(parent, side, dir);
     Ok(())
 }

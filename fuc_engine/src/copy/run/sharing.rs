@@ -10,7 +10,7 @@ use crate::copy::collisions;
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
-use crate::copy::facts::{CopyDir, CopyNode, Mark, Symlinks};
+use crate::copy::facts::{CopyDir, CopyNode, Mark};
 use crate::copy::make::directory;
 use crate::copy::operand::{DestParent, open_parent};
 use crate::descriptors::Roots;
@@ -18,7 +18,10 @@ use crate::distribute::Finished;
 use crate::error::Refusal;
 use crate::node::{Dir, Node, Place, Side};
 use crate::sys::{self, CWD, Fd, Listing, Stat};
-use crate::walk::{self, Sharer};
+use crate::walk::{self, Shared, Sharer};
+
+/// The facts about a directory that matter to its entries. They fit into a byte.
+const OF_ENTRIES: u16 = Mark::BEHIND_LINK | Mark::CREATED | Mark::GIVES_ACL | Mark::KEEPS_ENTRIES;
 
 /// Gives an entry that may have other names to the home of its source, before anything is done about its dest. Returns
 /// `None` if this engine is the home.
@@ -44,17 +47,22 @@ pub(super) fn give_to_home(
     Some(Ok(Processed::Handled))
 }
 
-impl Sharer<CopyDir> for CopyRun<'_> {
+impl Sharer for CopyRun<'_> {
+    fn shared(&self) -> Option<&Shared<'_, CopyDir>> {
+        self.shared.as_ref()
+    }
+
     fn operands(&self) -> usize {
         self.ctx.operands.len()
     }
 
     fn inheritance(mark: &Mark) -> u8 {
-        mark.inheritance()
+        ((mark.marks.all() & OF_ENTRIES) >> 8) as u8
     }
 
     fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
-        let mark = Mark::borrowed(inheritance);
+        let marks = u16::from(inheritance) << 8 & OF_ENTRIES;
+        let mark = Mark::new(None, None, &[(marks, true)]);
         Node::new(place, mark, CopyDir::unknown(), None)
     }
 
@@ -76,16 +84,6 @@ impl Sharer<CopyDir> for CopyRun<'_> {
     fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<Fd, Errno> {
         let open = || self.ctx.open_below(dir, name, side);
         open_cached(side, open, || look_up_again(dir, name))
-    }
-
-    /// Each directory is compared with the dest of its operand. If links are followed, some are compared with all
-    /// directories above them; see [`cycles::check`](crate::copy::cycles::check).
-    fn needs_identity(&self, above: &Node<CopyDir>) -> bool {
-        let policy = &self.ctx.policy;
-        above.place.parent.is_none()
-            || above.state.marks.has(Mark::BEHIND_LINK)
-            || policy.symlinks_of_entries == Symlinks::Follow
-            || policy.options.rules.follow_links_to_directories
     }
 
     fn reached(&self, top: &Node<CopyDir>) {
@@ -111,7 +109,7 @@ impl Sharer<CopyDir> for CopyRun<'_> {
         if let Err(error) = directory::sync(&self.ctx, node) {
             self.ctx.fail(node.place.operand, error);
         }
-        Finished::DONE
+        Finished::default()
     }
 }
 
@@ -180,7 +178,6 @@ mod tests {
             operand: 0,
         };
         let borrowed = &run.borrow(place, inheritance).state;
-        let needed = Mark::BEHIND_LINK | Mark::CREATED | Mark::GIVES_ACL | Mark::KEEPS_ENTRIES;
-        assert_eq!((borrowed.marks.all(), borrowed.mode()), (needed, None));
+        assert_eq!((borrowed.marks.all(), borrowed.mode()), (OF_ENTRIES, None));
     }
 }

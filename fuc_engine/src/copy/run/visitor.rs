@@ -22,9 +22,7 @@ use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
 use crate::sys::{self, Fd, Identity, PrivateTables};
-use crate::walk::{
-    self, OpenDirs, Purpose, Settings, Shared, Task, Tuning, Visit, Visitor, Walker,
-};
+use crate::walk::{self, OpenDirs, Purpose, Settings, Task, Tuning, Visit, Visitor, Walk, Walker};
 
 /// Returns `true` if a directory below an operand is on another filesystem than its parent.
 fn is_mount_point(node: &CopyNode) -> bool {
@@ -50,12 +48,16 @@ const MANY: usize = 8;
 fn enters_early(run: &CopyRun<'_>) -> bool {
     let in_any_order = !run.ctx.settings.is_in_order && !run.ctx.report.wants_events();
     // Others may get directories that were not entered.
-    let is_free = run.shared.is_none() && !run.ctx.descriptors.are_short();
+    let is_free =
+        run.ctx.policy.options.setup.exchange.is_none() && !run.ctx.descriptors.are_short();
     in_any_order && is_free && walk::tuning(run).enters_early
 }
 
-impl Visitor for CopyRun<'_> {
+impl Walk for CopyRun<'_> {
     type Dir = CopyDir;
+}
+
+impl Visitor for CopyRun<'_> {
     type Task = CopyTask;
     type Scratch = CopyScratch;
 
@@ -216,9 +218,5 @@ impl Visitor for CopyRun<'_> {
 
     fn roots(&self) -> &dyn Roots {
         &self.ctx
-    }
-
-    fn shared(&self) -> Option<&Shared<'_, CopyDir>> {
-        self.shared.as_ref()
     }
 }

@@ -15,9 +15,13 @@ use crate::remove::node::{
     SHRUNK, State,
 };
 use crate::sys::Fd;
-use crate::walk::Sharer;
+use crate::walk::{Shared, Sharer};
 
-impl Sharer<RemoveDir> for Removal<'_> {
+impl Sharer for Removal<'_> {
+    fn shared(&self) -> Option<&Shared<'_, RemoveDir>> {
+        self.shared.as_ref()
+    }
+
     fn operands(&self) -> usize {
         self.context.operands.len()
     }

@@ -3,7 +3,7 @@
 mod simulation;
 
 use super::*;
-use crate::sched::Inlet;
+use crate::sched::others::Inlet;
 
 /// A worker that is not the main one.
 const OTHER: usize = 1;
