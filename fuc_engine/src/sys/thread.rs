@@ -18,7 +18,9 @@ use super::process::has_seccomp;
 /// A thread that starts another one.
 pub(crate) struct Starter {
     table: InheritedTable,
-    processor: Option<StarterProcessor>,
+    /// The processor on which it runs, if the kernel reports it. `None` in a sandbox, because that may end the process for an
+    /// unusual call.
+    processor: Option<usize>,
 }
 
 impl Starter {
@@ -26,7 +28,7 @@ impl Starter {
     pub(crate) fn of_this_thread() -> Self {
         Self {
             table: InheritedTable::of_this_thread(),
-            processor: StarterProcessor::of_this_thread(),
+            processor: (!has_seccomp()).then(processor).flatten(),
         }
     }
 
@@ -39,7 +41,7 @@ impl Starter {
     /// descriptors beside it, if that is possible. It must end after the result is dropped.
     pub(crate) fn begin(self, tables: Option<(PrivateTables, Vec<BorrowedFd<'_>>)>) -> ThreadUse {
         if let Some(processor) = self.processor {
-            processor.leave();
+            leave(processor, || {});
         }
         match tables {
             Some((permit, kept)) => self.table.replace(permit, &kept),
@@ -48,42 +50,23 @@ impl Starter {
     }
 }
 
-/// The processor of a thread that starts another one.
-#[derive(Clone, Copy, Debug)]
-struct StarterProcessor(usize);
-
-impl StarterProcessor {
-    /// Returns the processor on which the calling thread runs now, if the kernel reports it. Returns `None` in a sandbox, because
-    /// it may end the process for an unusual call.
-    fn of_this_thread() -> Option<Self> {
-        if has_seccomp() {
-            return None;
-        }
-        processor().map(Self)
+/// Moves the calling thread to another processor if it runs on `left` and may use others. Afterwards it may use
+/// the same processors as before, but it does not get those that are added to its cpuset later. If another process
+/// changes the set during the move, its change is lost. Does nothing if the kernel refuses the calls. Calls `on_other` while
+/// the thread cannot return.
+fn leave(left: usize, on_other: impl FnOnce()) {
+    if processor() != Some(left) {
+        return;
     }
-
-    /// Moves the calling thread to another processor if it runs on this one and may use others. Afterwards it may use
-    /// the same processors as before, but it does not get those that are added to its cpuset later. If another process
-    /// changes the set during the move, its change is lost. Does nothing if the kernel refuses the calls.
-    fn leave(self) {
-        self.leave_and(|| {});
-    }
-
-    /// Does the same, and calls `on_other` while the thread cannot return.
-    fn leave_and(self, on_other: impl FnOnce()) {
-        if processor() != Some(self.0) {
-            return;
-        }
-        let Ok(allowed) = sched_getaffinity(None) else {
-            return;
-        };
-        let mut others = allowed;
-        others.unset(self.0);
-        if others.count() > 0 && sched_setaffinity(None, &others).is_ok() {
-            on_other();
-            // Fails only if all of them were taken from the cpuset. Then the kernel has set others already.
-            let _ = sched_setaffinity(None, &allowed);
-        }
+    let Ok(allowed) = sched_getaffinity(None) else {
+        return;
+    };
+    let mut others = allowed;
+    others.unset(left);
+    if others.count() > 0 && sched_setaffinity(None, &others).is_ok() {
+        on_other();
+        // Fails only if all of them were taken from the cpuset. Then the kernel has set others already.
+        let _ = sched_setaffinity(None, &allowed);
     }
 }
 
@@ -101,10 +84,10 @@ mod tests {
             }
             // The kernel may move the thread just before it leaves. Then it has nothing to do.
             let moved = (0..1_000).find_map(|_| {
-                let starter = StarterProcessor(processor()?);
+                let from = processor()?;
                 let mut to = None;
-                starter.leave_and(|| to = processor());
-                to.map(|to| (starter.0, to))
+                leave(from, || to = processor());
+                to.map(|to| (from, to))
             });
             let afterwards = sched_getaffinity(None).expect("the processors must be known");
             Some((moved, afterwards == allowed))
