@@ -63,12 +63,9 @@ pub(super) enum Changes {
 /// Returns an unpredictable name beside `dest`.
 pub(super) fn hidden_name(dest: &CStr) -> CString {
     let (directory, _) = paths::split(dest.to_bytes());
-    // Without new random bytes, the seed of this process makes the name unpredictable.
-    let hash = || Seeded::default().hash_one((Instant::now(), dest));
-    let name = format!(
-        ".cpz-{:032x}",
-        sys::random().unwrap_or_else(|| hash().into())
-    );
+    // The seed of this process makes the name unpredictable.
+    let hash = Seeded::default().hash_one((Instant::now(), dest));
+    let name = format!(".cpz-{hash:016x}");
     paths::c_string([directory, name.as_bytes()].concat())
 }
 

@@ -71,8 +71,7 @@ pub(crate) use open::{
 };
 pub(crate) use process::{
     Usage, address_space_limit, descriptor_limit, effective_user, is_since_boot,
-    may_change_files_of_others, memory_limit, prepare_for_threads, random, random_at_start, umask,
-    usage,
+    may_change_files_of_others, memory_limit, prepare_for_threads, random_at_start, umask, usage,
 };
 pub(crate) use slot::{DirSlot, Pinned};
 pub(crate) use stat::{

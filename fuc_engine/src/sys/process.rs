@@ -8,7 +8,6 @@ use super::stat::FileTime;
 use rustix::fs::{Mode, stat};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, getrlimit, umask as set_umask};
-use rustix::rand::{GetRandomFlags, getrandom};
 use rustix::thread::{
     CapabilitySet, SecureComputingMode, UnshareFlags, capabilities, secure_computing_mode,
     unshare_unsafe,
@@ -96,14 +95,6 @@ pub(crate) fn random_at_start() -> u128 {
     }
     // SAFETY: the kernel has put 16 bytes at this address, which stay as long as the process.
     u128::from_ne_bytes(unsafe { bytes.read() })
-}
-
-/// Returns new random bytes on each call, or `None` if the kernel refuses.
-pub(crate) fn random() -> Option<u128> {
-    let mut bytes = [0_u8; 16];
-    // So few bytes come at once or not at all.
-    getrandom(&mut bytes, GetRandomFlags::empty()).ok()?;
-    Some(u128::from_ne_bytes(bytes))
 }
 
 /// Returns how many bytes of memory the cgroup of this process may use. Returns `None` if it has no
