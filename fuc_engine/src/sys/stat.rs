@@ -27,33 +27,28 @@ pub(crate) struct DirStat {
     /// The `st_mode`, including the type.
     pub(crate) mode: u32,
     pub(crate) owner: u32,
-    pub(crate) accessed: FileTime,
 }
 
 pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
     let wanted = StatxFlags::TYPE | StatxFlags::MODE | StatxFlags::UID | StatxFlags::INO;
-    let wanted = wanted | StatxFlags::BTIME | StatxFlags::ATIME;
-    Ok(match statx(dir, c"", AtFlags::EMPTY_PATH, wanted)? {
-        Ok(stat) => {
-            let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
-                .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
-            DirStat {
-                identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
-                mode: u32::from(stat.stx_mode),
-                owner: stat.stx_uid,
-                accessed: FileTime {
-                    seconds: stat.stx_atime.tv_sec,
-                    nanoseconds: stat.stx_atime.tv_nsec,
-                },
+    Ok(
+        match statx(dir, c"", AtFlags::EMPTY_PATH, wanted | StatxFlags::BTIME)? {
+            Ok(stat) => {
+                let birth = (stat.stx_mask & StatxFlags::BTIME.bits() != 0)
+                    .then_some((stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec));
+                DirStat {
+                    identity: Identity::new(FileId::new(device(&stat), stat.stx_ino), birth),
+                    mode: u32::from(stat.stx_mode),
+                    owner: stat.stx_uid,
+                }
             }
-        }
-        Err(stat) => DirStat {
-            identity: Identity::new(FileId::of(&stat), None),
-            mode: stat.st_mode,
-            owner: stat.st_uid,
-            accessed: times(&stat)[0],
+            Err(stat) => DirStat {
+                identity: Identity::new(FileId::of(&stat), None),
+                mode: stat.st_mode,
+                owner: stat.st_uid,
+            },
         },
-    })
+    )
 }
 
 /// Returns `true` if `dir` is the directory that `known` was read from.

@@ -164,11 +164,14 @@ impl Entering<'_> {
                 }
                 opened => opened?,
             };
-            let stat = sys::stat_directory(fd.as_fd())?;
+            let accessed = match atime_effect {
+                AtimeEffect::Changes => Some(sys::times(&sys::stat_open(&fd)?)[0]),
+                AtimeEffect::None => None,
+            };
             Ok(SourceDir {
+                stat: sys::stat_directory(fd.as_fd())?,
                 fd,
-                stat,
-                accessed: (atime_effect == AtimeEffect::Changes).then_some(stat.accessed),
+                accessed,
                 symlinks,
                 unlisted: None,
             })
