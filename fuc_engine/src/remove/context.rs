@@ -258,11 +258,6 @@ impl RemoveContext<'_> {
         self.report.fail(name.operand, error);
     }
 
-    /// Notes that nothing of an operand is left to do.
-    pub(super) fn finish_operand(&self, operand: u32) {
-        self.report.finish_operand(operand);
-    }
-
     /// Returns `true` if the name is missing, or cannot exist on its filesystem, and the options accept that.
     pub(super) fn is_ignorable(&self, name: Name<'_>, errno: Errno) -> bool {
         let path = name.name.to_bytes();

@@ -147,7 +147,7 @@ impl<'a> Removal<'a> {
             let name = Name::of(&node.place);
             self.context.fail_and_keep(name, Errno::NOTEMPTY);
         }
-        self.context.finish_operand(node.place.operand);
+        self.context.report.finish_operand(node.place.operand);
         ControlFlow::Continue(())
     }
 
@@ -216,7 +216,7 @@ impl<'a> Removal<'a> {
             return;
         };
         if place.parent.is_none() {
-            self.context.finish_operand(place.operand);
+            self.context.report.finish_operand(place.operand);
         }
         walk::leave(place.parent, worker);
     }
@@ -509,7 +509,7 @@ impl Visitor for Removal<'_> {
             Err(errno) => self.context.fail_and_keep(Name::of(&node.place), errno),
         }
         if is_operand {
-            self.context.finish_operand(node.place.operand);
+            self.context.report.finish_operand(node.place.operand);
         }
         ControlFlow::Continue(())
     }
