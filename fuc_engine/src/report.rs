@@ -47,7 +47,7 @@ pub(crate) type Tally = Summary;
 impl Tally {
     /// Counts one entry.
     #[inline]
-    pub(crate) fn count(&mut self, counted: Counted) {
+    pub(crate) fn add_entry(&mut self, counted: Counted) {
         self.entries += 1;
         match counted {
             // Files are the entries that no other count has, because most entries are files.
@@ -109,7 +109,7 @@ impl<'a> Report<'a> {
     }
 
     /// Counts an incomplete dest that was removed because the run was cancelled.
-    pub(crate) fn discarded(&self) {
+    pub(crate) fn count_discarded(&self) {
         lock(&self.totals).discarded += 1;
     }
 
@@ -132,7 +132,7 @@ impl<'a> Report<'a> {
     }
 
     /// Moves a worker's tally to the totals.
-    pub(crate) fn add(&self, tally: &mut Tally) {
+    pub(crate) fn add_tally(&self, tally: &mut Tally) {
         let done = std::mem::take(tally);
         if done != Tally::default() {
             if let Some(live) = self.live {
@@ -145,7 +145,7 @@ impl<'a> Report<'a> {
     /// Does the same while the worker has tasks, if other threads read its counts.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
-            self.add(tally);
+            self.add_tally(tally);
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Report<'a> {
     }
 
     /// Counts a source that is not copied because its dest stays.
-    pub(crate) fn skipped(&self, bytes: u64) {
+    pub(crate) fn count_skipped(&self, bytes: u64) {
         if let Some(live) = self.live {
             live.add_skipped(bytes);
         }
@@ -220,16 +220,16 @@ impl Report<'_> {
     /// waits for none.
     #[cold]
     pub(crate) fn fail(&self, operand: u32, error: Error) {
-        self.hold(operand, Diagnostic::Failure(error));
+        self.keep_until_due(operand, Diagnostic::Failure(error));
     }
 
     /// Reports a warning, which is not counted, when all operands before its own are finished.
     #[cold]
     pub(crate) fn warn(&self, operand: u32, warning: Error) {
-        self.hold(operand, Diagnostic::Warning(warning));
+        self.keep_until_due(operand, Diagnostic::Warning(warning));
     }
 
-    fn hold(&self, operand: u32, diagnostic: Diagnostic) {
+    fn keep_until_due(&self, operand: u32, diagnostic: Diagnostic) {
         self.report_due(|held| held.by_operand.entry(operand).or_default().push(diagnostic));
     }
 

@@ -69,8 +69,8 @@ pub(super) struct CopyDir {
 impl CopyDir {
     pub(super) fn new(source: Identity, dest: Identity) -> Self {
         let dir = Self::unknown();
-        dir.source.record(source);
-        dir.dest.record(dest);
+        dir.source.set_identity(source);
+        dir.dest.set_identity(dest);
         dir
     }
 

@@ -8,7 +8,7 @@
 //! - [`verifying`]: compares copies with their sources.
 //! - [`tasks`]: what is queued besides directories: operands, and entries that are copied later.
 //!
-//! How a run ends: the scheduler has no task left (`sched` says why), and `walk::run` begins the next group of operands or
+//! How a run ends: the scheduler has no task left (`sched` says why), and `walk::run_tasks` begins the next group of operands or
 //! ends the threads. Then [`CopyRun::run`] completes the directories that `--parents` has
 //! made, reports the failures that waited for their turn, writes to the disk if the copy is durable, and returns the summary.
 
@@ -180,7 +180,7 @@ impl<'a> CopyRun<'a> {
         let mut runs = runs.into_iter();
         let operands = iter::from_fn(|| lock(&self.later).take().or_else(|| runs.next()));
         let operands = operands.map(OperandGroup::alone);
-        walk::run(self, operands.map(CopyTask::Operands));
+        walk::run_tasks(self, operands.map(CopyTask::Operands));
         let made = std::mem::take(&mut *lock(&self.parents));
         parents::set_final_attributes(&self.ctx, made);
         self.ctx.report.report_rest();
@@ -310,7 +310,7 @@ fn note_piece(worker: &mut Walker<'_, '_, CopyRun<'_>>, bytes: u64) -> Next {
     let report = &worker.job.ctx.report;
     worker.scratch.tally.bytes += bytes;
     report.publish(&mut worker.scratch.tally);
-    worker.count(bytes / BYTES_PER_WORK);
+    worker.count_work(bytes / BYTES_PER_WORK);
     report.throttle(0, bytes);
     worker.checkpoint();
     match report.must_stop() {
@@ -478,7 +478,7 @@ mod tests {
             let failures = Mutex::new(Vec::new());
             let mut run = CopyRun::new(&options, &dest, &failures);
             assert!(run.prepare(&mut ["s".into()].into_iter()).is_ok());
-            assert!(run.tuning().enters_early, "{dest:?}");
+            assert!(run.find_tuning().enters_early, "{dest:?}");
         }
     }
 

@@ -78,7 +78,7 @@ pub(super) fn prompt_to_try_unread(
     if !context.asks {
         return Ok(Prompt::Proceed);
     }
-    context.at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
+    context.call_at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
     let access = protection_of_directory(context, name)?;
     Ok(prompt::before_trying_unread(context.options, access, errno))
 }
@@ -112,7 +112,7 @@ fn prompt_to_remove(
     let kind = seen.as_ref().map_or(listed, sys::file_type);
     let access = protection_of(context, dir, name, kind)?;
     prompt::before_removing(context.options, access, || {
-        Ok(kind_of(&seen.map_or_else(stat, Ok)?))
+        Ok(asked_kind(&seen.map_or_else(stat, Ok)?))
     })
 }
 
@@ -174,12 +174,12 @@ fn protection_of_directory(
     context: &RemoveContext<'_>,
     name: Name<'_>,
 ) -> Result<Protection, Errno> {
-    context.at(name, |dir, name| {
+    context.call_at(name, |dir, name| {
         protection_of(context, dir, name, FileType::Directory)
     })
 }
 
-fn kind_of(stat: &sys::Stat) -> Kind {
+fn asked_kind(stat: &sys::Stat) -> Kind {
     match sys::file_type(stat) {
         FileType::RegularFile if stat.st_size == 0 => Kind::EmptyFile,
         FileType::RegularFile => Kind::File,

@@ -97,7 +97,7 @@ impl Survey<'_> {
         let entered = operands.into_iter().filter_map(|path| {
             let at = paths::to_c(&path).ok()?;
             let stat = sys::stat(dir.as_fd(), &at, self.symlinks).ok()?;
-            found.add(Some(&stat));
+            found.count_entry(Some(&stat));
             let is_entered = self.recursive && sys::is_directory(&stat);
             is_entered.then(|| match self.symlinks {
                 // A slash at the end makes the kernel follow a link.
@@ -138,7 +138,7 @@ impl Found {
         }
     }
 
-    fn add(&self, stat: Option<&Stat>) {
+    fn count_entry(&self, stat: Option<&Stat>) {
         self.counts.add(1, stat.map_or(0, |stat| self.bytes(stat)));
     }
 
@@ -179,7 +179,7 @@ impl Filter for Counting {
         let look = || sys::stat(entry.dir, entry.name, Symlinks::NoFollow);
         // If the name is missing, the run has removed it, and has counted it.
         if is_counted && let Ok(stat) = has_bytes.then(look).transpose() {
-            self.found.add(stat.as_ref());
+            self.found.count_entry(stat.as_ref());
         }
         Verdict::Skip
     }

@@ -60,7 +60,7 @@ impl Entering<'_> {
         let is_elsewhere = |mount| guards::is_other_mount(context, name.operand, mount);
         let prompt = || asking::prompt_to_try_unread(context, name, Errno::ACCESS);
         name.parent.is_some()
-            && context.at(name, Mount::of).is_ok_and(is_elsewhere)
+            && context.call_at(name, Mount::of).is_ok_and(is_elsewhere)
             && prompt() == Ok(Prompt::Proceed)
     }
 
@@ -121,7 +121,7 @@ impl Entering<'_> {
             // The directory is empty, and the user wants it removed. That is possible if it is a subvolume and
             // not a mount point.
             Ok(true) if context.asks && consent == Consent::ToRemove => {
-                remove(context, name, FileType::Directory)
+                remove_or_report(context, name, FileType::Directory)
             }
             Ok(true) => skip_other_filesystem(context, name),
             // The directory may be on another filesystem.
@@ -155,7 +155,7 @@ impl Entering<'_> {
         let prompt = asking::prompt_to_try_unread(context, name, unread);
         if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
         {
-            let mount = context.at(name, Mount::of);
+            let mount = context.call_at(name, Mount::of);
             match mount.map(|mount| guards::is_other_mount(context, name.operand, mount)) {
                 Ok(false) => {}
                 Ok(true) => return skip_other_filesystem(context, name),
@@ -217,7 +217,11 @@ pub(super) fn try_remove(
 }
 
 /// Does the same as [`try_remove`], and reports a failure.
-pub(super) fn remove(context: &RemoveContext<'_>, name: Name<'_>, kind: FileType) -> Entered {
+pub(super) fn remove_or_report(
+    context: &RemoveContext<'_>,
+    name: Name<'_>,
+    kind: FileType,
+) -> Entered {
     try_remove(context, name, kind).unwrap_or_else(|errno| report_left(context, name, errno))
 }
 
@@ -252,7 +256,7 @@ pub(super) fn remove_unlisted(
     {
         return Err(unread);
     }
-    match context.at(Name::of(&node.place), sys::remove_directory) {
+    match context.call_at(Name::of(&node.place), sys::remove_directory) {
         Ok(()) => state.marks.set(GONE),
         // The removal is tried again when the directory is finished, and may wait then.
         Err(errno) if needs_room(errno) => {}
@@ -310,7 +314,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
     let stays = |errno| Some(report_left(context, name, errno));
     let looked_at = sys::stat(context.base, name.name, Symlinks::NoFollow);
     match &looked_at {
-        Ok(stat) if sys::is_directory(stat) => return begin_directory(context, name),
+        Ok(stat) if sys::is_directory(stat) => return begin_directory_operand(context, name),
         _ if context.options.keeps_operands => {
             return stays(looked_at.err().unwrap_or(Errno::NOTDIR));
         }
@@ -341,7 +345,7 @@ pub(super) fn begin_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Opti
     }
 }
 
-fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
+fn begin_directory_operand(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entered> {
     let options = context.options;
     let refused = |refusal| {
         context.refuse(name, refusal);
@@ -351,7 +355,7 @@ fn begin_directory(context: &RemoveContext<'_>, name: Name<'_>) -> Option<Entere
         return match options.empty_directories && !options.keeps_operands {
             // The kernel refuses all that are not empty, so nothing else is checked before.
             true if context.asks && !asking::ask_about_empty(context, name) => Some(Entered::Left),
-            true => Some(remove(context, name, FileType::Directory)),
+            true => Some(remove_or_report(context, name, FileType::Directory)),
             false => refused(Refusal::NotRecursive),
         };
     }

@@ -114,7 +114,7 @@ impl RemoveOp<'_> {
         operands: impl IntoIterator<Item = PathBuf>,
         observer: &dyn Observer,
     ) -> Summary {
-        run::run_all(self, &mut operands.into_iter(), observer)
+        run::remove_all(self, &mut operands.into_iter(), observer)
     }
 
     /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes

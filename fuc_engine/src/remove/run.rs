@@ -60,7 +60,7 @@ struct Removal<'a> {
 }
 
 /// Removes operands, a portion after the other if their number is unknown.
-pub(super) fn run_all(
+pub(super) fn remove_all(
     op: &RemoveOp<'_>,
     operands: &mut dyn Iterator<Item = PathBuf>,
     observer: &dyn Observer,
@@ -72,7 +72,7 @@ pub(super) fn run_all(
     let mut held: Vec<PathBuf> = next();
     let mut report = Report::new(observer, &op.setup);
     loop {
-        report = Removal::new(op, held, report).run();
+        report = Removal::new(op, held, report).remove_operands();
         // Another thread may cancel the run while the iterator waits.
         if report.must_stop() {
             break;
@@ -109,13 +109,13 @@ impl<'a> Removal<'a> {
     }
 
     /// Removes the operands. Returns the report, to which the next run of other operands adds.
-    fn run(self) -> Report<'a> {
+    fn remove_operands(self) -> Report<'a> {
         let operands = self.independent_operands().into_iter();
         // Removals that succeed may fill the list again.
         let waiting = iter::from_fn(|| self.waiting.take_all());
         let tasks = operands.map(RemoveTask::Operands);
         let tasks = tasks.chain(waiting.map(RemoveTask::Waiting));
-        walk::run(&self, tasks);
+        walk::run_tasks(&self, tasks);
         self.context.report.report_rest();
         self.context.report
     }
@@ -197,17 +197,19 @@ impl<'a> Removal<'a> {
                 let entered = self.remove_replaced(&place, worker);
                 return self.node_of(entered, place, purpose, worker);
             }
-            ended => self.end(place, ended, worker),
+            ended => self.end_name(place, ended, worker),
         }
         None
     }
 
     /// Ends the work on a name that is not entered, unless it waits.
-    fn end(&self, place: RemovePlace, entered: Entered, worker: &mut Walker<'_, '_, Self>) {
+    fn end_name(&self, place: RemovePlace, entered: Entered, worker: &mut Walker<'_, '_, Self>) {
         let left = match entered {
-            Entered::NoRoom(kind, errno) => self.waiting.add(&self.context, place, kind, errno),
+            Entered::NoRoom(kind, errno) => {
+                self.waiting.let_wait(&self.context, place, kind, errno)
+            }
             Entered::Removed(counted) => {
-                Self::count(counted, worker);
+                Self::count_removed(counted, worker);
                 Some(place)
             }
             _ => Some(place),
@@ -250,7 +252,7 @@ impl<'a> Removal<'a> {
         kind: FileType,
         worker: &mut Walker<'_, '_, Self>,
     ) -> Visit {
-        Self::count(Counted::of(kind), worker);
+        Self::count_removed(Counted::of(kind), worker);
         self.context.note_removed(Name::entry(node, name), kind);
         Visit::Done
     }
@@ -298,7 +300,7 @@ impl<'a> Removal<'a> {
         };
         if needs_room(errno) {
             let no_room = Entered::NoRoom(entry.kind(), errno);
-            self.end(node.child(entry.name), no_room, worker);
+            self.end_name(node.child(entry.name), no_room, worker);
             return Visit::Done;
         }
         // The listing did not give the type, or not the right one, or another process has replaced the entry by a
@@ -339,7 +341,7 @@ impl<'a> Removal<'a> {
         if let Some(parent) = &place.parent
             && self.settings.filters.is_some()
         {
-            let reconsidered = self.context.at(name, |dir, name| {
+            let reconsidered = self.context.call_at(name, |dir, name| {
                 let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
                 let kind = sys::file_type(&stat);
                 Ok(walk::reconsider(parent, dir, name, kind, worker))
@@ -354,14 +356,14 @@ impl<'a> Removal<'a> {
         if context.asks && !asking::ask_about(context, name, kind, IfLeft::KeepAncestors) {
             return Entered::Left;
         }
-        directory::remove(context, name, kind)
+        directory::remove_or_report(context, name, kind)
     }
 
     /// Counts a name that was removed.
     #[inline]
-    fn count(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
-        worker.scratch.tally.count(counted);
-        worker.count(1);
+    fn count_removed(counted: Counted, worker: &mut Walker<'_, '_, Self>) {
+        worker.scratch.tally.add_entry(counted);
+        worker.count_work(1);
     }
 }
 
@@ -406,7 +408,7 @@ impl Visitor for Removal<'_> {
 
     /// Looks at the filesystem of the last operand, which is the last to be removed. If it is gone, or is not a directory,
     /// its filesystem stays unknown.
-    fn tuning(&self) -> Tuning {
+    fn find_tuning(&self) -> Tuning {
         let last = (self.context.operands.len() as u32).saturating_sub(1);
         let dir = self.context.open_operand(last, Side::Source).ok();
         Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))
@@ -480,7 +482,7 @@ impl Visitor for Removal<'_> {
             return self.finish_staying(node, worker);
         }
         match directory::remove_emptied(&self.context, node) {
-            Ok(true) => Self::count(Counted::Directory, worker),
+            Ok(true) => Self::count_removed(Counted::Directory, worker),
             Ok(false) => {
                 if let Some(parent) = &node.place.parent
                     && state.marks.has(STAYS)
@@ -499,9 +501,12 @@ impl Visitor for Removal<'_> {
                 return ControlFlow::Break(());
             }
             Err(errno) if needs_room(errno) || waiting::may_pass(&self.context, node, errno) => {
-                let waits =
-                    self.waiting
-                        .add(&self.context, place_again(node), FileType::Directory, errno);
+                let waits = self.waiting.let_wait(
+                    &self.context,
+                    place_again(node),
+                    FileType::Directory,
+                    errno,
+                );
                 if waits.is_none() {
                     return ControlFlow::Break(());
                 }
@@ -519,7 +524,7 @@ impl Visitor for Removal<'_> {
             RemoveTask::Operands(operands) => operands,
             RemoveTask::Waiting(names) => {
                 return waiting::try_all_again(&self.context, names, |place, entered| {
-                    self.end(place, entered, worker);
+                    self.end_name(place, entered, worker);
                     self.context.report.publish(&mut worker.scratch.tally);
                 });
             }

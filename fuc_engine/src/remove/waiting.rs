@@ -79,7 +79,7 @@ impl WaitingList {
     /// Lets a name wait that could not be removed because of `errno`. If that is not possible, reports the failure and
     /// gives the place back.
     #[cold]
-    pub(super) fn add(
+    pub(super) fn let_wait(
         &self,
         context: &RemoveContext<'_>,
         place: RemovePlace,

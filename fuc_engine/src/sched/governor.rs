@@ -182,7 +182,7 @@ impl Governor {
                 self.begin_measurement(State::Settled, self.hold);
             }
             State::Climb => self.start_trial(measured),
-            State::Settled => self.reconsider(measured),
+            State::Settled => self.end_hold(measured),
             State::Trial { base, needed } => self.judge(base, needed, measured),
         }
         true
@@ -273,14 +273,14 @@ impl Governor {
 
     /// Ends the time for which a number was kept. A number that has won is only checked until it was kept for the
     /// [`least`](Self::least) time.
-    fn reconsider(&mut self, measured: Measured) {
+    fn end_hold(&mut self, measured: Measured) {
         match self.before.take() {
             Some(before) if measured.throughput < before.throughput => {
                 self.go_back(before, measured.lasted);
             }
             Some(before) if measured.lasted < self.least(measured) => {
                 self.before = Some(before);
-                self.settle(Duration::ZERO);
+                self.keep_number(Duration::ZERO);
             }
             _ => self.start_trial(measured),
         }
@@ -336,9 +336,9 @@ impl Governor {
             false => self.workers > measured.most,
         };
         if !goes_on {
-            self.settle(Duration::ZERO);
+            self.keep_number(Duration::ZERO);
         } else if is_more && self.gains_little(measured, base) {
-            self.settle(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
+            self.keep_number(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
         } else {
             self.start_trial(measured);
         }
@@ -360,11 +360,11 @@ impl Governor {
             Direction::Fewer => Direction::More,
         };
         // A stall may have made the trial very long: it counts as LONGEST.
-        self.settle(lasted.min(LONGEST) * TRIES);
+        self.keep_number(lasted.min(LONGEST) * TRIES);
     }
 
     /// Keeps the present number for `least` or longer, and the next one for twice as long.
-    fn settle(&mut self, least: Duration) {
+    fn keep_number(&mut self, least: Duration) {
         self.begin_measurement(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }

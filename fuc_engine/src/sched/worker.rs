@@ -75,13 +75,13 @@ pub(crate) trait Job: Sync {
     fn scratch(&self) -> Self::Scratch;
 
     /// Runs one task, which may [`push`](Worker::push) others.
-    fn run(&self, task: Self::Task, worker: &mut Worker<'_, '_, Self>)
+    fn run_task(&self, task: Self::Task, worker: &mut Worker<'_, '_, Self>)
     where
         Self: Sized;
 
     /// Called on a started thread before its first task. The result is dropped when the thread ends.
     fn begin_thread(&self, starter: Starter) -> ThreadUse {
-        starter.begin(None)
+        starter.begin_thread(None)
     }
 
     /// Called after a task in which the units of work were slow on average.
@@ -216,7 +216,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             expects_many: false,
             zones: Zones::NONE,
             scratch: job.scratch(),
-            interval: Interval::at(0),
+            interval: Interval::beginning_at(0),
             job,
             shared,
             scope,
@@ -320,7 +320,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     fn run_stack(&mut self) {
         self.shared.meter.start_interval(&mut self.interval);
         while let Some(task) = self.stack.begin_newest() {
-            self.job.run(task, self);
+            self.job.run_task(task, self);
             if self.shared.gate.has_delivery() {
                 self.take_batch();
             }
@@ -384,8 +384,8 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     /// Counts work for the governor: one for each entry, more for large ones.
-    pub(crate) fn count(&mut self, work: u64) {
-        self.interval.count(work);
+    pub(crate) fn count_work(&mut self, work: u64) {
+        self.interval.count_work(work);
     }
 
     /// Records the work since the last call, and steps the governor if it is due. The governor does not begin before

@@ -13,7 +13,7 @@ impl Zones {
     pub(crate) const NONE: Self = Self(0);
 
     #[must_use]
-    pub(crate) fn with(self, number: u64) -> Self {
+    pub(crate) fn including(self, number: u64) -> Self {
         Self(self.0 | 1 << (number % 64))
     }
 }
@@ -26,7 +26,7 @@ impl Occupancy {
         Self([const { AtomicU32::new(0) }; 64])
     }
 
-    fn counts(&self, Zones(mut rest): Zones) -> impl Iterator<Item = &AtomicU32> {
+    fn counters(&self, Zones(mut rest): Zones) -> impl Iterator<Item = &AtomicU32> {
         iter::from_fn(move || {
             let lowest = rest.trailing_zeros();
             rest &= rest.wrapping_sub(1);
@@ -36,18 +36,18 @@ impl Occupancy {
 
     /// Returns `true` if a worker is in one of the zones.
     pub(super) fn is_occupied(&self, zones: Zones) -> bool {
-        self.counts(zones).any(|count| count.load(Relaxed) > 0)
+        self.counters(zones).any(|count| count.load(Relaxed) > 0)
     }
 
     /// Counts a worker until [`count_out`](Self::count_out).
     pub(super) fn count_in(&self, zones: Zones) {
-        self.counts(zones).for_each(|count| {
+        self.counters(zones).for_each(|count| {
             count.fetch_add(1, Relaxed);
         });
     }
 
     pub(super) fn count_out(&self, zones: Zones) {
-        self.counts(zones).for_each(|count| {
+        self.counters(zones).for_each(|count| {
             count.fetch_sub(1, Relaxed);
         });
     }
@@ -60,14 +60,17 @@ mod tests {
     #[test]
     fn a_zone_is_occupied_until_the_last_worker_leaves() {
         let occupancy = Occupancy::new();
-        let [two, both] = [Zones::NONE.with(2), Zones::NONE.with(2).with(67)];
+        let [two, both] = [
+            Zones::NONE.including(2),
+            Zones::NONE.including(2).including(67),
+        ];
         occupancy.count_in(both);
         occupancy.count_in(two);
-        assert!(occupancy.is_occupied(Zones::NONE.with(3)));
-        assert!(!occupancy.is_occupied(Zones::NONE.with(4)));
+        assert!(occupancy.is_occupied(Zones::NONE.including(3)));
+        assert!(!occupancy.is_occupied(Zones::NONE.including(4)));
         assert!(!occupancy.is_occupied(Zones::NONE));
         occupancy.count_out(both);
-        assert!(!occupancy.is_occupied(Zones::NONE.with(3)));
+        assert!(!occupancy.is_occupied(Zones::NONE.including(3)));
         assert!(occupancy.is_occupied(both));
         occupancy.count_out(two);
         assert!(!occupancy.is_occupied(both));

@@ -52,7 +52,7 @@ pub(crate) struct Fd {
 
 impl Fd {
     /// Returns a descriptor that all threads may use, because those with private tables
-    /// [keep](super::InheritedTable::replace) it.
+    /// [keep](super::InheritedTable::replace_table) it.
     pub(crate) fn into_kept(self) -> OwnedFd {
         self.fd
     }
@@ -212,7 +212,7 @@ impl TableId {
     }
 
     /// Returns a free table, which then has one user. Returns `None` if there is none.
-    fn claim() -> Option<Self> {
+    fn take_free() -> Option<Self> {
         static CLAIMING: Mutex<()> = Mutex::new(());
         let _one_at_a_time = lock(&CLAIMING);
         // Acquire: pairs with the Releases of `release`, `end_use` and `InheritedTable`, so all uses are over.
@@ -244,7 +244,7 @@ impl TableId {
     #[inline]
     pub(super) fn release(self) {
         if self != Self::OF_PROCESS {
-            // Release: pairs with the Acquire of `claim`.
+            // Release: pairs with the Acquire of `take_free`.
             self.state().references.fetch_sub(1, Release);
         }
     }
@@ -281,16 +281,16 @@ impl TableId {
             drop(unsafe { OwnedFd::from_raw_fd(fd) });
             self.release();
         } else {
-            self.leave(fd);
+            self.leave_orphan(fd);
         }
     }
 
     /// Leaves a descriptor to a user of the table. The caller gives up a reference.
     #[cold]
-    fn leave(self, fd: RawFd) {
+    fn leave_orphan(self, fd: RawFd) {
         let state = self.state();
         let mut orphans = lock(&state.orphans);
-        // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `claim` drops an orphan
+        // The last user has closed everything. Relaxed: `end_use` counts under the lock, and `take_free` drops an orphan
         // that is left while an `InheritedTable` ends.
         let is_gone = self != Self::OF_PROCESS && state.users.load(Relaxed) == 0;
         if !is_gone {
@@ -323,7 +323,7 @@ impl TableId {
         let state = self.state();
         // Under the lock, so that no descriptor is left to a table without users.
         let orphans = lock(&state.orphans);
-        // Release: pairs with the Acquire of `claim`.
+        // Release: pairs with the Acquire of `take_free`.
         let was_last = state.users.fetch_sub(1, Release) == 1;
         drop(orphans);
         if was_last && self != Self::OF_PROCESS {
@@ -414,7 +414,7 @@ impl InheritedTable {
     }
 
     /// Lets the calling thread, which was started with this table, share it until the result is dropped.
-    pub(crate) fn keep(self) -> ThreadUse {
+    pub(crate) fn share_table(self) -> ThreadUse {
         let table = ManuallyDrop::new(self).0;
         CURRENT.set(table);
         ThreadUse(table)
@@ -425,21 +425,25 @@ impl InheritedTable {
     /// [written](close_copies). If that is not possible without harm, the thread keeps this table.
     ///
     /// The thread must end after the result is dropped.
-    pub(crate) fn replace(self, _permit: PrivateTables, kept: &[BorrowedFd<'_>]) -> ThreadUse {
+    pub(crate) fn replace_table(
+        self,
+        _permit: PrivateTables,
+        kept: &[BorrowedFd<'_>],
+    ) -> ThreadUse {
         let output = [std::io::stdout().as_raw_fd(), std::io::stderr().as_raw_fd()];
         let may_write = |number| may_write_when_closed(number) == Some(true);
         let is_possible = kept.iter().all(|fd| fd.as_raw_fd() < COPIED)
             && can_import()
             // The end of the thread closes its copies of them.
             && !output.into_iter().any(may_write);
-        let claimed = is_possible.then(TableId::claim).flatten();
+        let claimed = is_possible.then(TableId::take_free).flatten();
         let Some(table) = claimed else {
-            return self.keep();
+            return self.share_table();
         };
         if calls::unshare_descriptors_below(COPIED).is_err() {
             // Relaxed: nothing has used the table.
             table.state().users.store(0, Relaxed);
-            return self.keep();
+            return self.share_table();
         }
         close_copies(kept);
         let thread = gettid().as_raw_nonzero().get();
@@ -452,7 +456,7 @@ impl InheritedTable {
 
 impl Drop for InheritedTable {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire of `claim`.
+        // Release: pairs with the Acquire of `take_free`.
         self.0.state().users.fetch_sub(1, Release);
     }
 }

@@ -59,7 +59,7 @@ impl Inode<'_> {
     /// Sets the times of access and of modification to those of `source`.
     pub(crate) fn set_times(&self, source: &Stat) -> Result<(), Errno> {
         let [accessed, modified, _] = times(source).map(timespec);
-        self.set(accessed, modified)
+        self.set_both_times(accessed, modified)
     }
 
     /// Sets the time of modification, and leaves the time of access.
@@ -67,17 +67,21 @@ impl Inode<'_> {
     /// Both are set, because many FUSE servers ignore a call that sets only one of them.
     pub(crate) fn set_modified(&self, time: FileTime) -> Result<(), Errno> {
         let [accessed, ..] = times(&self.stat()?);
-        self.set(timespec(accessed), timespec(time))
+        self.set_both_times(timespec(accessed), timespec(time))
     }
 
     /// Sets the time of access, and leaves the time of modification. Both are set, as by
     /// [`set_modified`](Self::set_modified).
     pub(crate) fn set_accessed(&self, time: FileTime) -> Result<(), Errno> {
         let [_, modified, _] = times(&self.stat()?);
-        self.set(timespec(time), timespec(modified))
+        self.set_both_times(timespec(time), timespec(modified))
     }
 
-    fn set(&self, last_access: Timespec, last_modification: Timespec) -> Result<(), Errno> {
+    fn set_both_times(
+        &self,
+        last_access: Timespec,
+        last_modification: Timespec,
+    ) -> Result<(), Errno> {
         let times = Timestamps {
             last_access,
             last_modification,
@@ -162,7 +166,7 @@ impl Inode<'_> {
     fn call<T>(&self, mut call: impl FnMut(Reached<'_>) -> Result<T, Errno>) -> Result<T, Errno> {
         match self {
             Self::Opened(fd) => retry_on_intr(|| call(Reached::Opened(*fd))),
-            Self::PathOnly(fd) => reach(path_of_open(*fd), *fd, call),
+            Self::PathOnly(fd) => call_by_path(path_of_open(*fd), *fd, call),
         }
     }
 }
@@ -175,7 +179,7 @@ enum Reached<'a> {
 }
 
 /// Makes a call on the inode that a path descriptor names, to which `path` leads.
-fn reach<T>(
+fn call_by_path<T>(
     path: Result<CString, Errno>,
     fd: BorrowedFd<'_>,
     mut call: impl FnMut(Reached<'_>) -> Result<T, Errno>,

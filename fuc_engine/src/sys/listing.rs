@@ -46,7 +46,7 @@ impl Listing {
     /// # Errors
     /// `ENOENT` if another process has removed the directory, which must have been empty for that. But some FUSE servers
     /// say so about a directory that is there.
-    pub(crate) fn fill(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    pub(crate) fn read_more(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
         retry_on_intr(|| getdents64(dir, &mut self.bytes))?;
         Ok(!self.bytes.is_empty())
     }
@@ -122,7 +122,7 @@ impl<'a> Listed<'a> {
     }
 
     /// Marks a directory that the filter skips: only its entries are processed.
-    pub(crate) fn skipped(self) -> Self {
+    pub(crate) fn as_skipped(self) -> Self {
         let record_type = self.record_type | SKIPPED;
         Self {
             record_type,
@@ -209,7 +209,7 @@ impl<'a> Iterator for Entries<'a> {
 pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
     let mut listing = Listing::with_capacity(1024);
     let mut is_empty = true;
-    while is_empty && listing.fill(dir)? {
+    while is_empty && listing.read_more(dir)? {
         is_empty = listing.entries().next().is_none();
     }
     seek(dir, SeekFrom::Start(0))?;
@@ -229,7 +229,7 @@ mod tests {
         }
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.fill(open.as_fd()).unwrap());
+        assert!(listing.read_more(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
         let rest = entries.to_listing();
@@ -269,12 +269,16 @@ mod tests {
         std::fs::write(dir.path().join("a"), "").unwrap();
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.fill(open.as_fd()).unwrap());
+        assert!(listing.read_more(open.as_fd()).unwrap());
         for kind in KINDS {
             for is_skipped in [true, false] {
                 listing.retain(|entry| {
                     let entry = Listed::new(entry.name, kind);
-                    Some(if is_skipped { entry.skipped() } else { entry })
+                    Some(if is_skipped {
+                        entry.as_skipped()
+                    } else {
+                        entry
+                    })
                 });
                 let left: Vec<_> = listing.entries().collect();
                 let [entry] = left[..] else {
@@ -296,7 +300,7 @@ mod tests {
         }
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.fill(open.as_fd()).unwrap());
+        assert!(listing.read_more(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let mut names = vec![entries.next().unwrap().name.to_owned()];
         let mut half = Listing::with_capacity(1024);
@@ -324,7 +328,7 @@ mod tests {
         std::fs::write(dir.path().join("a"), "").unwrap();
         assert_eq!(is_empty(&open), Ok(false));
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.fill(open.as_fd()).unwrap());
+        assert!(listing.read_more(open.as_fd()).unwrap());
         assert_eq!(listing.entries().count(), 1);
     }
 }

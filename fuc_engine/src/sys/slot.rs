@@ -67,7 +67,7 @@ impl DirSlot {
     }
 
     /// Records the directory's identity. Without this, an eviction asks the kernel for it.
-    pub(crate) fn record(&self, identity: Identity) {
+    pub(crate) fn set_identity(&self, identity: Identity) {
         // Relaxed: the Release of `install` or `evict` publishes it.
         self.inode.store(identity.inode, Relaxed);
         self.device_and_birth
@@ -88,7 +88,7 @@ impl DirSlot {
     }
 
     /// Empties the slot if its state is `state`. Returns `true` if it was.
-    fn clear(&self, state: SlotState, success: Ordering) -> bool {
+    fn empty_if(&self, state: SlotState, success: Ordering) -> bool {
         let SlotState(empty) = SlotState::EMPTY;
         self.state
             .compare_exchange(state.0, empty, success, Relaxed)
@@ -173,7 +173,7 @@ impl DirSlot {
         };
         if self.identity().is_none() {
             match stat_directory(pin.as_fd()) {
-                Ok(stat) => self.record(stat.identity),
+                Ok(stat) => self.set_identity(stat.identity),
                 Err(_) => return false,
             }
         }
@@ -181,7 +181,7 @@ impl DirSlot {
         // Acquire: pairs with the Release of each unpin, so the calls on the descriptor happen before
         // it is closed. Release: pairs with the Acquire of `try_pin`, so a thread that finds the slot
         // empty also finds the identity.
-        if !self.clear(alone, AcqRel) {
+        if !self.empty_if(alone, AcqRel) {
             return false;
         }
         // The exchange took the descriptor out of the slot that owned it, while the only pin was that of
@@ -204,7 +204,7 @@ impl DirSlot {
             }
             // Acquire: pairs with the Release of each unpin, as in `evict`. There is nothing to
             // publish: the identity is published by `install`, or by an earlier `evict`.
-            if state.pins() == 0 && self.clear(state, Acquire) {
+            if state.pins() == 0 && self.empty_if(state, Acquire) {
                 // As in `evict`: the descriptor was taken out of the slot while unpinned.
                 state.table().close(state.descriptor());
                 return true;

@@ -39,13 +39,16 @@ impl Starter {
 
     /// Begins the calling thread, which this one has started. With a permission, it gets a private table with the
     /// descriptors beside it, if that is possible. It must end after the result is dropped.
-    pub(crate) fn begin(self, tables: Option<(PrivateTables, Vec<BorrowedFd<'_>>)>) -> ThreadUse {
+    pub(crate) fn begin_thread(
+        self,
+        tables: Option<(PrivateTables, Vec<BorrowedFd<'_>>)>,
+    ) -> ThreadUse {
         if let Some(processor) = self.processor {
-            leave(processor, || {});
+            leave_processor(processor, || {});
         }
         match tables {
-            Some((permit, kept)) => self.table.replace(permit, &kept),
-            None => self.table.keep(),
+            Some((permit, kept)) => self.table.replace_table(permit, &kept),
+            None => self.table.share_table(),
         }
     }
 }
@@ -54,7 +57,7 @@ impl Starter {
 /// the same processors as before, but it does not get those that are added to its cpuset later. If another process
 /// changes the set during the move, its change is lost. Does nothing if the kernel refuses the calls. Calls `on_other` while
 /// the thread cannot return.
-fn leave(left: usize, on_other: impl FnOnce()) {
+fn leave_processor(left: usize, on_other: impl FnOnce()) {
     if processor() != Some(left) {
         return;
     }
@@ -86,7 +89,7 @@ mod tests {
             let moved = (0..1_000).find_map(|_| {
                 let from = processor()?;
                 let mut to = None;
-                leave(from, || to = processor());
+                leave_processor(from, || to = processor());
                 to.map(|to| (from, to))
             });
             let afterwards = sched_getaffinity(None).expect("the processors must be known");

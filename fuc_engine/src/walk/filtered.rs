@@ -99,7 +99,7 @@ pub(super) fn choose_filter_of_open<V: Visitor>(
 
 /// Forgets the filter of a directory that is finished.
 #[inline]
-pub(super) fn forget<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
+pub(super) fn forget_filter<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
     if let Some(filters) = &visitor.settings().filters {
         // The last user of a filter runs its destructor, which must not happen under the lock.
         let _filter = lock(&filters.of_directories).remove(&node.address());
@@ -124,12 +124,12 @@ pub(super) fn retain_taken<V: Visitor>(
         }
         asked += 1;
         let kind = kind_of(dir, entry, visitor.settings().symlinks);
-        decide(visitor, &*filter, node, dir, Listed::new(entry.name, kind))
+        ask_filter(visitor, &*filter, node, dir, Listed::new(entry.name, kind))
     });
 }
 
 /// Asks the filter about an entry. Returns `None` if it must be left alone.
-fn decide<'e, V: Visitor>(
+fn ask_filter<'e, V: Visitor>(
     visitor: &V,
     filter: &dyn Filter,
     node: &NodeOf<V>,
@@ -159,7 +159,7 @@ fn decide<'e, V: Visitor>(
     }
     match verdict {
         Verdict::Take => Some(entry),
-        Verdict::Skip if entry.kind() == FileType::Directory => Some(entry.skipped()),
+        Verdict::Skip if entry.kind() == FileType::Directory => Some(entry.as_skipped()),
         Verdict::Skip | Verdict::Prune => None,
     }
 }
@@ -177,7 +177,7 @@ pub(crate) fn reconsider<V: Visitor>(
 ) -> Option<Visit> {
     let entry = Listed::new(name, kind);
     let taken = match worker.job.settings().filter_of(node) {
-        Some(filter) => decide(worker.job, &*filter, node, dir, entry),
+        Some(filter) => ask_filter(worker.job, &*filter, node, dir, entry),
         None => Some(entry),
     };
     match taken {

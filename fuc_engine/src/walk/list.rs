@@ -39,7 +39,7 @@ use crate::node::{Dir, Side};
 use crate::sched::{Job, When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
-/// The result of [`process`].
+/// The result of [`visit_entries`].
 struct BufferResult {
     /// Number of tasks that were queued.
     queued: usize,
@@ -112,7 +112,7 @@ fn list_into<V: Visitor>(
     visitor.report().offer_directory(|| path(visitor, node));
     let dir = position.as_ref().map_or(dirs.source(), AsFd::as_fd);
     let mut queued = 0;
-    while fill(buffer, node, dir, visitor)? {
+    while read_buffer(buffer, node, dir, visitor)? {
         let is_wide = buffer.is_nearly_full();
         filtered::retain_taken(visitor, buffer, node, dirs.source());
         if visitor.report().must_stop() {
@@ -128,10 +128,10 @@ fn list_into<V: Visitor>(
             && may_split(visitor)
             && queue_listing(node, dir, When::Last, worker)
         {
-            process(buffer, node, &dirs, worker);
+            visit_entries(buffer, node, &dirs, worker);
             break;
         }
-        let processed = process(buffer, node, &dirs, worker);
+        let processed = visit_entries(buffer, node, &dirs, worker);
         queued += processed.queued;
         if processed.is_interrupted && visitor.settings().is_in_order {
             return pause_in_order(buffer, node, &dirs, dir, worker);
@@ -148,18 +148,18 @@ fn list_into<V: Visitor>(
 
 /// Reads the next buffer. Returns `false` at the end of the directory, or if it was removed.
 #[inline(always)]
-fn fill<V: Visitor>(
+fn read_buffer<V: Visitor>(
     buffer: &mut Listing,
     node: &NodeOf<V>,
     dir: BorrowedFd<'_>,
     visitor: &V,
 ) -> Result<bool, Errno> {
-    match buffer.fill(dir) {
+    match buffer.read_more(dir) {
         // Without a dest, a directory is only finished if it is empty.
         Err(Errno::NOENT) if !V::Dir::SIDES.contains(&Side::Dest) || was_removed(node, visitor) => {
             Ok(false)
         }
-        Err(errno) if visitor.may_list(node, errno) => buffer.fill(dir),
+        Err(errno) if visitor.may_list(node, errno) => buffer.read_more(dir),
         filled => filled,
     }
 }
@@ -183,7 +183,7 @@ fn pause_in_order<V: Visitor>(
     dir: BorrowedFd<'_>,
     worker: &mut Walker<'_, '_, V>,
 ) -> Result<ListingState, Errno> {
-    while fill(buffer, node, dir, worker.job)? {
+    while read_buffer(buffer, node, dir, worker.job)? {
         filtered::retain_taken(worker.job, buffer, node, dirs.source());
         worker.push(batch(buffer.entries().to_listing(), node), When::AfterOwn);
         if queue_listing(node, dir, When::AfterOwn, worker) {
@@ -227,7 +227,7 @@ pub(super) fn process_batch<V: Visitor>(
 ) {
     match OpenDirs::pin(worker.job, &node) {
         Ok(dirs) => {
-            process(&listing, &node, &dirs, worker);
+            visit_entries(&listing, &node, &dirs, worker);
         }
         Err(errno) => worker.job.not_listed(&node, errno),
     }
@@ -236,7 +236,7 @@ pub(super) fn process_batch<V: Visitor>(
 }
 
 /// Visits the entries of `buffer`, with checkpoints between them.
-fn process<V: Visitor>(
+fn visit_entries<V: Visitor>(
     buffer: &Listing,
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,
@@ -256,7 +256,7 @@ fn process<V: Visitor>(
         queued += usize::from(visit != Visit::Done);
         if visit == Visit::QueuedSlow || visit == Visit::Queued && visitor.settings().is_in_order {
             visitor.report().throttle(1, 0);
-            queued += queue_rest(entries, node, worker);
+            queued += queue_unvisited(entries, node, worker);
             is_interrupted = true;
             break;
         }
@@ -405,7 +405,7 @@ fn batch<V: Visitor>(listing: Listing, node: &NodeOf<V>) -> Task<V> {
 /// checkpoint. If none has been started, and a second worker pays, one gets the slow entry at once. Returns the number of
 /// tasks queued.
 #[cold]
-fn queue_rest<V: Visitor>(
+fn queue_unvisited<V: Visitor>(
     entries: Entries<'_>,
     node: &NodeOf<V>,
     worker: &mut Walker<'_, '_, V>,

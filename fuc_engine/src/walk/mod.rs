@@ -82,7 +82,7 @@ pub(crate) trait Visitor: Sync + Sized + Sharer {
     fn settings(&self) -> &Settings;
 
     /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning()`].
-    fn tuning(&self) -> Tuning;
+    fn find_tuning(&self) -> Tuning;
 
     /// Returns the path of an operand, as the caller names it; of a copy, that of the source.
     fn operand_path(&self, operand: u32) -> &Path;
@@ -316,11 +316,11 @@ impl<V: Visitor> Scratch<V> {
 
 /// Runs tasks of the visitor, one after the other, with everything that they queue. If other engines share the work,
 /// takes part in the work of all.
-pub(crate) fn run<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Task>) {
+pub(crate) fn run_tasks<V: Visitor>(visitor: &V, tasks: impl IntoIterator<Item = V::Task>) {
     let _end_run = EndRun;
     sched::scope(visitor, |worker| {
         #[cfg(feature = "distribute")]
-        let Some(_end) = sharing::join(worker) else {
+        let Some(_end) = sharing::take_part(worker) else {
             return;
         };
         for task in tasks {
@@ -397,7 +397,7 @@ pub(crate) fn leave<V: Visitor>(parent: Option<NodeOf<V>>, worker: &mut Walker<'
                 return ControlFlow::Break(());
             }
             let finished = worker.job.finish(node, worker);
-            filtered::forget(worker.job, node);
+            filtered::forget_filter(worker.job, node);
             finished
         });
         if finished.is_some() {
@@ -425,7 +425,7 @@ fn skip<V: Visitor>(task: Task<V>, worker: &mut Walker<'_, '_, V>) {
         }
         Task::List { node } | Task::Batch { node, .. } => Some(node),
         #[cfg(feature = "distribute")]
-        Task::Received(received) => return sharing::process(received, worker),
+        Task::Received(received) => return sharing::process_received(received, worker),
         // The visitor skips its own tasks.
         Task::Own(task) => return visitor.run_own(task, worker),
     };
@@ -454,7 +454,7 @@ impl<V: Visitor> Job for V {
         }
     }
 
-    fn run(&self, task: Task<V>, worker: &mut Worker<'_, '_, Self>) {
+    fn run_task(&self, task: Task<V>, worker: &mut Worker<'_, '_, Self>) {
         if self.report().must_stop() {
             skip(task, worker);
             return;
@@ -472,7 +472,7 @@ impl<V: Visitor> Job for V {
             }
             Task::Batch { node, listing } => list::process_batch(node, listing, worker),
             #[cfg(feature = "distribute")]
-            Task::Received(received) => sharing::process(received, worker),
+            Task::Received(received) => sharing::process_received(received, worker),
             Task::Own(task) => self.run_own(task, worker),
         }
         worker.leave_zones();
@@ -482,7 +482,7 @@ impl<V: Visitor> Job for V {
     }
 
     fn begin_thread(&self, starter: Starter) -> ThreadUse {
-        starter.begin(self.private_tables().filter(|_| !descriptors::are_few()))
+        starter.begin_thread(self.private_tables().filter(|_| !descriptors::are_few()))
     }
 
     fn note_slow_task(&self, scratch: &mut Scratch<V>) {
@@ -490,7 +490,7 @@ impl<V: Visitor> Job for V {
     }
 
     fn out_of_tasks(&self, scratch: &mut Scratch<V>) {
-        self.report().add(&mut scratch.tally);
+        self.report().add_tally(&mut scratch.tally);
     }
 
     fn can_migrate(&self, task: &Task<V>) -> bool {

@@ -184,7 +184,7 @@ impl<D: Dir> Thief for Shared<'_, D> {
 }
 
 /// Keeps names until they come back. Returns them in the form in which they travel.
-fn lend<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen {
+fn pack<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen {
     let parent = Arc::clone(&names.parent);
     let is_for_home = names.home.is_some();
     let entries = names.entries.entries();
@@ -203,7 +203,7 @@ fn lend<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen
         operand: parent.place.operand,
         parents: [Side::Source, Side::Dest].map(|side| identify(&parent, side)),
         inheritance: V::inheritance(&parent.state),
-        path: path_below_operand(&parent),
+        path: names_below_operand(&parent),
         is_for_home,
         last_try: None,
         names: travelling,
@@ -232,7 +232,7 @@ pub(crate) fn levels<D: Dir>(node: &Node<D>) -> usize {
 }
 
 /// Returns the names on the way from the operand to `parent`.
-fn path_below_operand<D: Dir>(parent: &Node<D>) -> Vec<FileName> {
+fn names_below_operand<D: Dir>(parent: &Node<D>) -> Vec<FileName> {
     let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
     let below = places.take_while(|place| place.parent.is_some());
     let mut names: Vec<FileName> = below.map(|place| (&*place.name).into()).collect();
@@ -251,7 +251,7 @@ impl Drop for End<'_> {
 
 /// Takes part in the work of all engines until the guard is dropped. Returns `None` after an engine that assists has done
 /// so: it does not begin the tasks of the run, because the leader does.
-pub(super) fn join<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Option<End<'e>>> {
+pub(super) fn take_part<'e, V: Visitor>(worker: &mut Walker<'_, 'e, V>) -> Option<Option<End<'e>>> {
     let visitor = worker.job;
     let Some(shared) = visitor.shared() else {
         return Some(None);
@@ -335,10 +335,10 @@ fn give_from<'e, V: Visitor>(shared: &'e Shared<'_, V::Dir>, worker: &mut Walker
                 };
                 let entry = Listed::new(&place.name, FileType::Directory);
                 let entry = match purpose {
-                    Purpose::ProcessEntries => entry.skipped(),
+                    Purpose::ProcessEntries => entry.as_skipped(),
                     Purpose::Process { .. } => entry,
                 };
-                add(&mut all, &parent, None, entry);
+                add_name(&mut all, &parent, None, entry);
                 // Now the names are a user of the parent.
                 leave(Some(parent), worker);
             }
@@ -354,14 +354,14 @@ fn give_from<'e, V: Visitor>(shared: &'e Shared<'_, V::Dir>, worker: &mut Walker
     if !all.is_empty() {
         // They may come back as soon as they are given.
         worker.expect_returns(all.len());
-        let stolen = all.into_iter().map(|names| lend::<V>(shared, names));
+        let stolen = all.into_iter().map(|names| pack::<V>(shared, names));
         shared.exchange.give(stolen.collect());
     }
 }
 
 /// Adds an entry of `parent` to those that are given away together, and returns their index. Together they are one user of the
 /// directory.
-fn add<D: Dir>(
+fn add_name<D: Dir>(
     all: &mut Vec<Names<D>>,
     parent: &Arc<Node<D>>,
     home: Option<u32>,
@@ -389,7 +389,7 @@ pub(crate) fn entrust<V: Visitor>(
     worker: &mut Walker<'_, '_, V>,
 ) {
     let waiting = &mut worker.scratch.entrusted;
-    let index = add(waiting, node, Some(home), entry);
+    let index = add_name(waiting, node, Some(home), entry);
     if waiting[index].entries.capacity() >= MOST_WAITING_BYTES {
         let full = waiting.swap_remove(index);
         send(full, worker);
@@ -411,19 +411,19 @@ fn send<V: Visitor>(names: Names<V::Dir>, worker: &Walker<'_, '_, V>) {
     {
         // They may come back as soon as they are given.
         worker.expect_returns(1);
-        let stolen = lend::<V>(shared, names);
+        let stolen = pack::<V>(shared, names);
         shared.exchange.entrust(home, vec![stolen]);
     }
 }
 
 /// Does what another engine has asked for. In a cancelled run, only gives back what must be given back.
 #[cold]
-pub(super) fn process<V: Visitor>(received: Received<V>, worker: &mut Walker<'_, '_, V>) {
+pub(super) fn process_received<V: Visitor>(received: Received<V>, worker: &mut Walker<'_, '_, V>) {
     let Some(shared) = worker.job.shared() else {
         return;
     };
     match received {
-        Received::Returned(names, given) => take_back(*names, given, worker),
+        Received::Returned(names, given) => process_returned(*names, given, worker),
         Received::Stolen(stolen) if worker.job.report().must_stop() => {
             let not_done = Finished {
                 kept: true,
@@ -439,7 +439,11 @@ pub(super) fn process<V: Visitor>(received: Received<V>, worker: &mut Walker<'_,
 
 /// Goes on with names that come back from another engine. Those that a thief could not reach are processed here, and those
 /// that their home could not reach fail. In a cancelled run, both stay.
-fn take_back<V: Visitor>(names: Names<V::Dir>, given: Given, worker: &mut Walker<'_, '_, V>) {
+fn process_returned<V: Visitor>(
+    names: Names<V::Dir>,
+    given: Given,
+    worker: &mut Walker<'_, '_, V>,
+) {
     let visitor = worker.job;
     let (node, listing) = (names.parent, names.entries);
     match given {
@@ -526,7 +530,7 @@ fn reach_parent<V: Visitor>(visitor: &V, stolen: &Stolen) -> Result<NodeOf<V>, E
     }
     for &side in V::Dir::SIDES {
         let reached = reach_side(visitor, stolen, &levels, side);
-        reached.inspect_err(|_| release(visitor, &parent))?;
+        reached.inspect_err(|_| close_borrowed(visitor, &parent))?;
     }
     visitor.reached(&levels[0]);
     Ok(parent)
@@ -550,7 +554,7 @@ fn reach_side<V: Visitor>(
             filtered::choose_filter_of_open(visitor, node, opened.as_fd());
         }
         let found = sys::stat_directory(opened.as_fd())?.identity;
-        node.dir.slot(side).record(found);
+        node.dir.slot(side).set_identity(found);
         last = Some((opened, found));
     }
     let (Some((dir, found)), Some(parent)) = (last, levels.last()) else {
@@ -564,10 +568,10 @@ fn reach_side<V: Visitor>(
 }
 
 /// Closes a borrowed directory. Forgets its filter, and those of the directories above.
-fn release<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
+fn close_borrowed<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
     iter::once(node)
         .chain(above(&node.place))
-        .for_each(|node| filtered::forget(visitor, node));
+        .for_each(|node| filtered::forget_filter(visitor, node));
     for &side in V::Dir::SIDES {
         visitor.descriptors().close(node, side);
     }
@@ -584,7 +588,7 @@ pub(super) fn give_back<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> bool {
         return false;
     };
     let given = Given::Finished(visitor.end_borrowed(node));
-    release(visitor, node);
+    close_borrowed(visitor, node);
     shared.exchange.give_back(borrowed.ticket, given);
     true
 }

@@ -437,7 +437,7 @@ impl<'f> Filling<'f> {
             }
         };
         match removed {
-            Ok(()) => entry.ctx.report.discarded(),
+            Ok(()) => entry.ctx.report.count_discarded(),
             // Another process has put its own file there.
             Err(Errno::STALE) => {}
             Err(_) => return Err(left),

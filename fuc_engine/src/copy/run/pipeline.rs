@@ -241,7 +241,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         // The link counts as an entry, and its content as skipped.
         let content = entry.ctx.policy.options.counted_content().bytes(source);
         if let Some(rest) = content.checked_sub(BYTES_PER_WORK) {
-            entry.ctx.report.skipped(rest);
+            entry.ctx.report.count_skipped(rest);
         }
         Ok(true)
     }
@@ -534,7 +534,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         }
         let content = ctx.policy.options.counted_content();
         ctx.report
-            .skipped(source.map_or(0, |source| content.bytes(source)));
+            .count_skipped(source.map_or(0, |source| content.bytes(source)));
         if settled != Settled::AlreadyThere {
             let reason = match (settled, ctx.policy.options.rules.replace) {
                 (Settled::KeepAsCopy, Replace::Older) => KeepReason::NotOlder,
@@ -631,9 +631,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     #[inline]
     fn count(&mut self, counted: Counted, bytes: u64) {
         let worker = &mut *self.worker;
-        worker.scratch.tally.count(counted);
+        worker.scratch.tally.add_entry(counted);
         worker.scratch.tally.bytes += bytes;
         worker.scratch.had_content = bytes > 0;
-        worker.count(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
+        worker.count_work(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
     }
 }

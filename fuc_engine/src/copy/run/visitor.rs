@@ -73,7 +73,7 @@ impl Visitor for CopyRun<'_> {
         &self.ctx.settings
     }
 
-    fn tuning(&self) -> Tuning {
+    fn find_tuning(&self) -> Tuning {
         let ctx = &self.ctx;
         let opened = match ctx.target {
             // A dest that is not a directory does not need more workers.
@@ -110,10 +110,10 @@ impl Visitor for CopyRun<'_> {
                     let source = Some(source.file());
                     collisions::note_used(ctx, node.place.operand, source);
                 }
-                worker.scratch.tally.count(Counted::Directory);
+                worker.scratch.tally.add_entry(Counted::Directory);
                 let is_merged = node.state.origin() == Origin::Existing;
                 worker.scratch.tally.merged += u64::from(is_merged);
-                worker.count(1);
+                worker.count_work(1);
                 durable::entered(self, &node);
                 let entered = mirror::check_entered(ctx, &node);
                 let entered = entered.map_err(|error| ctx.fail(node.place.operand, error));

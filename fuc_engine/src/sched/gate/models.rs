@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicBool as Seen;
 use loom::thread;
 
 use super::*;
-use crate::sched::Inlet;
+use crate::sched::others::Inlet;
 use crate::sync::models::{Model, check};
 
 /// With so many, a worker that has gone idle is given another task.

@@ -50,7 +50,7 @@ impl<S: Sync> Job for Numbers<S> {
         0
     }
 
-    fn run(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
+    fn run_task(&self, task: u32, worker: &mut Worker<'_, '_, Self>) {
         (self.run)(&self.state, task, worker);
     }
 
@@ -84,7 +84,7 @@ fn wait_while<T>(state: &Mutex<T>, changed: &Condvar, condition: impl FnMut(&mut
 
 /// Each task of height n makes two of height n - 1.
 fn double(leaves: &AtomicUsize, height: u32, worker: &mut Worker<'_, '_, Numbers<AtomicUsize>>) {
-    worker.count(1);
+    worker.count_work(1);
     if height == 0 {
         leaves.fetch_add(1, Ordering::Relaxed);
     } else {
@@ -144,7 +144,7 @@ fn wait_for_another(slow: &Slow, task: u32, worker: &mut Worker<'_, '_, Numbers<
     if task > 0 {
         for _ in 0..slow.parts {
             thread::sleep(Duration::from_millis(1));
-            worker.count(1);
+            worker.count_work(1);
             worker.checkpoint();
         }
         *has_run.lock().unwrap() = true;
@@ -192,7 +192,7 @@ fn slow_work_changes_nothing_unless_a_second_worker_pays() {
 
 /// Returns `true` if there is a governor after so many fast tasks. It is due from the beginning.
 fn has_governor_after(tasks: u64) -> bool {
-    let job = numbers((), 1, 1, |(), _, worker| worker.count(1));
+    let job = numbers((), 1, 1, |(), _, worker| worker.count_work(1));
     scope(&job, |worker| {
         worker.shared.meter.set_due(Some(Duration::ZERO));
         (0..tasks).for_each(|_| worker.push(0, When::Next));
@@ -224,14 +224,14 @@ fn record_zones(
     task: u32,
     worker: &mut Worker<'_, '_, Numbers<Mutex<Vec<u32>>>>,
 ) {
-    let zones = Zones::NONE.with(u64::from(task % 2));
+    let zones = Zones::NONE.including(u64::from(task % 2));
     if worker.should_put_off(zones) {
         return worker.push(task, When::PutOff);
     }
     worker.enter_zones(zones);
     assert!(worker.shared.occupancy.is_occupied(zones));
     if task == 199 {
-        worker.shared.occupancy.count_out(Zones::NONE.with(0));
+        worker.shared.occupancy.count_out(Zones::NONE.including(0));
     }
     order.lock().unwrap().push(task);
     worker.leave_zones();
@@ -241,7 +241,7 @@ fn record_zones(
 fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
     let job = numbers(Mutex::default(), 1, 1, record_zones);
     scope(&job, |worker| {
-        worker.shared.occupancy.count_in(Zones::NONE.with(0));
+        worker.shared.occupancy.count_in(Zones::NONE.including(0));
         tasks.for_each(|task| worker.push(task, When::Next));
         worker.run_all();
     });
@@ -284,7 +284,7 @@ fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
 fn a_parked_worker_is_in_no_zone() {
     with_surplus(|worker| {
         let (gate, occupancy) = (&worker.shared.gate, &worker.shared.occupancy);
-        let zones = Zones::NONE.with(0);
+        let zones = Zones::NONE.including(0);
         thread::scope(|threads| {
             let other = threads.spawn(|| {
                 while gate.has_surplus() {
@@ -449,7 +449,7 @@ fn a_task_that_is_slow_for_its_work_is_noted() {
             second: SecondWorker::SeldomPays,
             ..numbers((), 2, 1, |(), millis, worker| {
                 thread::sleep(Duration::from_millis(millis.into()));
-                worker.count(1);
+                worker.count_work(1);
             })
         };
         scope(&job, |worker| {

@@ -20,7 +20,7 @@ fn with_private_table<T: Send>(
     let permit = unsafe { PrivateTables::new() };
     thread::scope(|scope| {
         let run = || {
-            let _table = inherited.replace(permit, kept);
+            let _table = inherited.replace_table(permit, kept);
             let is_private = TableId::current() != TableId::OF_PROCESS;
             if !is_private {
                 let are_impossible = pidfd_open(gettid(), THREAD).is_err() || has_seccomp();

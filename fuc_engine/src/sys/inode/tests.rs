@@ -78,7 +78,7 @@ fn a_mode_is_taken_by_the_descriptor_or_through_proc() {
     let takes = |fd: BorrowedFd<'_>| {
         Inode::PathOnly(fd).set_mode(0o2710).unwrap();
         assert_eq!(mode(fd), 0o2710);
-        reach(path_of_open(fd), fd, |inode| change_mode(inode, 0o1701)).unwrap();
+        call_by_path(path_of_open(fd), fd, |inode| change_mode(inode, 0o1701)).unwrap();
         assert_eq!(mode(fd), 0o1701);
     };
     with_directory(takes);
@@ -87,12 +87,13 @@ fn a_mode_is_taken_by_the_descriptor_or_through_proc() {
 
 #[test]
 fn without_proc_a_directory_is_opened_and_a_fifo_stays_as_it_is() {
-    let change = |fd: BorrowedFd<'_>| reach(no_proc(), fd, |inode| change_mode(inode, 0o710));
+    let change =
+        |fd: BorrowedFd<'_>| call_by_path(no_proc(), fd, |inode| change_mode(inode, 0o710));
     with_directory(|fd| assert_eq!((change(fd), mode(fd)), (Ok(()), 0o710)));
     with_fifo(|fd| {
         let before = mode(fd);
         assert_eq!((change(fd), mode(fd)), (Err(Errno::BADF), before));
-        let listed = reach(no_proc(), fd, |inode| list_xattrs(inode, &mut [0; 256]));
+        let listed = call_by_path(no_proc(), fd, |inode| list_xattrs(inode, &mut [0; 256]));
         assert_eq!(listed, Err(Errno::BADF));
     });
 }
@@ -105,17 +106,17 @@ fn takes_attributes(
     /// An ACL: of all attributes that do not need root, only ACLs can be set on a FIFO.
     const NAME: &CStr = crate::sys::ACCESS_ACL;
     let (acl, mut buffer) = (crate::sys::plain_acl(bits), [0; 256]);
-    match reach(path(fd), fd, |inode| set_xattr(inode, NAME, &acl)) {
+    match call_by_path(path(fd), fd, |inode| set_xattr(inode, NAME, &acl)) {
         Err(Errno::OPNOTSUPP) => skip!("no ACLs here"),
         set => assert_eq!(set, Ok(())),
     }
     assert_eq!(mode(fd), bits);
     // The kernel does not store an ACL that says the same as the mode.
-    let got = reach(path(fd), fd, |inode| get_xattr(inode, NAME, &mut buffer));
+    let got = call_by_path(path(fd), fd, |inode| get_xattr(inode, NAME, &mut buffer));
     assert_eq!(got, Err(Errno::NODATA));
-    let listed = reach(path(fd), fd, |inode| list_xattrs(inode, &mut buffer));
+    let listed = call_by_path(path(fd), fd, |inode| list_xattrs(inode, &mut buffer));
     assert!(listed.is_ok(), "{listed:?}");
-    let removed = reach(path(fd), fd, |inode| remove_xattr(inode, NAME));
+    let removed = call_by_path(path(fd), fd, |inode| remove_xattr(inode, NAME));
     assert_eq!(removed, Ok(()));
 }
 
@@ -128,7 +129,7 @@ fn attributes_go_through_proc_or_by_opening_a_directory() {
 
 /// Makes a call that fails through /proc.
 fn refused_through_proc(fd: BorrowedFd<'_>, errno: Errno) -> Result<(), Errno> {
-    reach(path_of_open(fd), fd, |inode| match inode {
+    call_by_path(path_of_open(fd), fd, |inode| match inode {
         Reached::Opened(_) => Ok(()),
         Reached::By(_) => Err(errno),
     })
