@@ -5,15 +5,15 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use testkit::probe::{Fs, LoopMount, Skip, gnu, has_program, is_root};
+use testkit::probe::{Fs, LoopMount, Skip, gnu};
 use testkit::run::{Outcome, Run, Status, Stream, twin};
 use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
 use testkit::tree::{Scratch, Tree, remove_for_sure};
-use testkit::{or_skip, skip};
+use testkit::{needs, or_skip};
 
 use crate::job::{
-    CPZ, Numbers, PIDS, SLOW_HUNDREDS, SLOW_THOUSANDS, STATUSES, assert_shared, lines, signal,
-    stat, statuses,
+    CPZ, HIDING, Numbers, PIDS, SLOW_HUNDREDS, SLOW_THOUSANDS, STATUSES, assert_interrupted,
+    assert_shared, lines, signal, stat, statuses, with_immutable,
 };
 
 /// The attributes that `-a` keeps, except for the atime: reading changes that of the sources.
@@ -221,7 +221,7 @@ fn all_names_of_a_file_become_names_of_one_copy() {
     assert_eq!(stat(&outcome, "files"), LINKED as u64);
     assert_eq!(stat(&outcome, "hard_links"), 2 * LINKED as u64);
     assert_shared(&outcome);
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     assert_same_tree(at("s"), at("d"), archived());
 }
 
@@ -236,30 +236,14 @@ fn names_that_are_operands_stay_linked_to_names_in_directories() {
     let outcome = or_skip!(CPZ.run(4, &arguments, &scratch));
     outcome.assert_success();
     assert_eq!(stat(&outcome, "hard_links"), 2 * LINKED as u64 + 1);
-    let inode = |name: &str| scratch.path().join(name).metadata().unwrap().ino();
+    let inode = |name: &str| scratch.at(name).metadata().unwrap().ino();
     assert_eq!(inode("d/operand"), inode("d/s/0/0/0.0"));
     assert_eq!(inode("d/operand"), inode("d/s/3/23/0.1"));
 }
 
 #[test]
-fn works_with_64_descriptors() {
-    let scratch = Scratch::in_memory();
-    let at = |name: &str| scratch.path().join(name);
-    testkit::tree::comb(at("s/comb"), 500, 3);
-    build_linked(&Tree::at(scratch.path()));
-    let arguments = ["-a", "--stats=json", SLOW_THOUSANDS, "s", "d"];
-    let run = or_skip!(CPZ.job(4, r#"ulimit -n 64; exec "$@""#, &arguments));
-    let outcome = run.current_dir(&scratch).output();
-    outcome.assert_success();
-    assert_shared(&outcome);
-    assert_same_tree(at("s"), at("d"), archived());
-}
-
-#[test]
 fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a directory immutable, by chattr");
-    }
+    needs!(root, "chattr");
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
     let blocked = ["d/s/3", "d/s/17", "d/s/30"];
@@ -270,21 +254,13 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
     for name in blocked {
         tree.dir(name);
     }
-    let chattr = |flag: &str| {
-        let run = Run::new("chattr").arg(flag).args(blocked);
-        run.current_dir(&scratch).output().assert_success();
-    };
-    chattr("+i");
     let arguments = ["--threads=1", "--stats=json", SLOW_HUNDREDS, "s", "d"];
-    let run = or_skip!(CPZ.job(4, STATUSES, &arguments));
-    let outcome = run.current_dir(&scratch).output();
-    chattr("-i");
-    let reason = "Operation not permitted";
+    let run = or_skip!(CPZ.job(4, STATUSES, &arguments)).current_dir(&scratch);
+    let outcome = with_immutable(&scratch, &blocked, || run.output());
     let failures = blocked.iter().flat_map(|dir| {
-        let make = |what: &str, name: &str| {
-            format!("cpz-mpi: cannot create {what} '{dir}/{name}': {reason}")
-        };
-        [make("directory", "sub"), make("regular file", "file")]
+        [("directory", "sub"), ("regular file", "file")].map(|(what, name)| {
+            format!("cpz-mpi: cannot create {what} '{dir}/{name}': Operation not permitted")
+        })
     });
     let mut expected: Vec<_> = failures.collect();
     expected.sort();
@@ -324,30 +300,23 @@ fn a_full_disk_ends_the_job_and_the_same_command_with_resume_completes_it() {
         .output()
         .assert_success();
     or_skip!(CPZ.run(4, &copy, &scratch)).assert_success();
-    assert_same_tree(scratch.path().join("s"), dest, archived());
+    assert_same_tree(scratch.at("s"), dest, archived());
 }
 
 /// Each of 300 directories is immutable.
 #[test]
 fn equal_failures_are_counted_after_the_first_hundred_unless_all_are_wanted() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a directory immutable, by chattr");
-    }
+    needs!(root, "chattr");
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
-    for number in 0..300 {
-        tree.file(format!("s/{number}/file"), "")
-            .dir(format!("d/{number}"));
+    let dirs: Vec<_> = (0..300).map(|number| format!("d/{number}")).collect();
+    for (number, dir) in dirs.iter().enumerate() {
+        tree.file(format!("s/{number}/file"), "").dir(dir);
     }
-    let chattr = |flag: &str| {
-        let dirs = (0..300).map(|number| format!("d/{number}"));
-        let run = Run::new("chattr").arg(flag).args(dirs.collect::<Vec<_>>());
-        run.current_dir(&scratch).output().assert_success();
-    };
-    chattr("+i");
-    let few = CPZ.run(1, &["-T", "s", "d"], &scratch);
-    let all = CPZ.run(1, &["-T", "--all-failures", "s", "d"], &scratch);
-    chattr("-i");
+    let [few, all] = with_immutable(&scratch, &dirs, || {
+        [&["-T", "s", "d"][..], &["-T", "--all-failures", "s", "d"]]
+            .map(|arguments| CPZ.run(1, arguments, &scratch))
+    });
     let few = CPZ.diagnostics(&or_skip!(few));
     assert_eq!(few.len(), 101);
     let counted = "cpz-mpi: 200 more failures: Operation not permitted";
@@ -363,34 +332,13 @@ fn a_rate_of_bytes_limits_all_ranks_until_a_signal_cancels_them() {
     for number in 0..500 {
         tree.file(format!("s/{number}"), vec![1; 100 << 10]);
     }
-    let copied = || fs::read_dir(scratch.path().join("d")).map_or(0, Iterator::count);
+    let copied = || fs::read_dir(scratch.at("d")).map_or(0, Iterator::count);
     let job = or_skip!(CPZ.job(4, PIDS, &["--max-rate=1K", "s", "d"]));
     let mut live = job.current_dir(&scratch).start();
     live.wait_for_effect(|| copied() > 0);
     signal(&scratch, 1, "-TERM");
-    let outcome = live.finish();
-    assert_ne!(outcome.status, Status::Exit(0), "{outcome}");
-    assert!(
-        outcome.stderr_text().contains("cpz-mpi: interrupted: "),
-        "{outcome}"
-    );
+    assert_interrupted(CPZ, &live.finish());
     assert!(copied() < 500);
-}
-
-#[test]
-fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("s/file", "");
-    for (argument, message) in [
-        ("-i", "cannot prompt: other ranks have no terminal"),
-        ("--resume", "--resume needs -a, -p or --preserve=timestamps"),
-    ] {
-        let run = or_skip!(CPZ.job(4, STATUSES, &[argument, "s", "d"]));
-        let outcome = run.current_dir(&scratch).output();
-        assert_eq!(CPZ.diagnostics(&outcome), [format!("cpz-mpi: {message}")]);
-        assert_eq!(statuses(&scratch, 4), ["1"; 4], "{argument}");
-    }
-    assert!(!scratch.path().join("d").exists());
 }
 
 #[test]
@@ -405,7 +353,7 @@ fn a_dry_run_names_what_would_be_copied_and_copies_nothing() {
             .contains("would copy 's/0' -> 'd/0'\n"),
         "{outcome}"
     );
-    assert!(!scratch.path().join("d").exists());
+    assert!(!scratch.at("d").exists());
 }
 
 /// Rank 0 alone reads its arguments, files and variables. The others have other working directories, umasks and
@@ -413,7 +361,7 @@ fn a_dry_run_names_what_would_be_copied_and_copies_nothing() {
 #[test]
 fn all_ranks_work_by_the_command_line_of_rank_0() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path().join("here"));
+    let tree = Tree::at(scratch.at("here"));
     for number in 0..200 {
         tree.file(format!("s/{number}/file"), "new")
             .mode(0o666)
@@ -433,7 +381,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
     let slow = ["--threads=1", SLOW_HUNDREDS, "--stats=json"];
     let arguments = [&slow[..], &["--exclude-from=patterns", "-b", "s", "d"]].concat();
     let run = or_skip!(CPZ.job(4, script, &arguments));
-    let here = scratch.path().join("here");
+    let here = scratch.at("here");
     let outcome = run.current_dir(&here).output();
     outcome.assert_success();
     assert_eq!(outcome.stderr_text(), "");
@@ -453,21 +401,12 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
 /// The links of files must not have their home at a rank that cannot enter the directory.
 #[test]
 fn a_rank_that_cannot_take_part_is_a_failure_and_the_others_do_the_work() {
-    if !is_root() || !has_program("unshare") {
-        skip!("only root can hide a directory from a rank, by unshare");
-    }
+    needs!(root, "unshare");
     let scratch = Scratch::new();
-    let here = scratch.path().join("here");
+    let here = scratch.at("here");
     build_linked(&Tree::at(&here));
-    // The rank sees an empty directory in place of the one that has the working directory.
-    let script = r#"
-        if [ "$RANK" = 1 ]; then
-            cd /
-            exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
-        fi
-        exec "$@""#;
     let arguments = ["-a", "--stats=json", "s", "d"];
-    let run = or_skip!(CPZ.job(4, script, &arguments));
+    let run = or_skip!(CPZ.job(4, HIDING, &arguments));
     let run = run.env("HIDDEN", scratch.path()).current_dir(&here);
     let outcome = run.output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
@@ -500,9 +439,7 @@ fn hidden_names(dir: &Path) -> Vec<String> {
 
 #[test]
 fn all_ranks_copy_parts_of_large_files() {
-    if !has_program("strace") {
-        skip!("there is no strace");
-    }
+    needs!("strace");
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
     tree.dir("s/sub");
@@ -516,7 +453,7 @@ fn all_ranks_copy_parts_of_large_files() {
         .mtime(Duration::from_secs(7));
     let script = r#"
         exec strace -f -e trace=pwrite64 -o "writes.$RANK" "$@""#;
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     for (source, dest, entries, line) in [
         ("s", "d", 6, "'s/sub/c' -> 'd/sub/c'\n"),
         ("s/a", "d", 1, "'s/a' -> 'd'\n"),
@@ -545,7 +482,7 @@ fn holes_of_divided_files_stay_holes_unless_there_must_be_none() {
     let places = [0, 9, 10, 40].map(|mib| (mib << 20, &data[..]));
     tree.sparse("s/middle", DIVIDED * 2, &places)
         .sparse("s/all", DIVIDED, &[]);
-    let at = |name: &str| scratch.path().join(name);
+    let at = |name: &str| scratch.at(name);
     for (sparse, blocks) in [("auto", 4 << 11), ("never", DIVIDED * 2 / 512)] {
         let sparse = format!("--sparse={sparse}");
         let arguments = [&DIVIDING[..], &[&sparse, "s", "d"]].concat();
@@ -593,9 +530,9 @@ fn a_cancelled_job_leaves_no_part_of_a_divided_file() {
         signal(&scratch, rank, "-TERM");
         let outcome = live.finish();
         assert_ne!(outcome.status, Status::Exit(0), "{outcome}");
-        assert!(!scratch.path().join("d/large").exists());
+        assert!(!scratch.at("d/large").exists());
         assert_eq!(hidden_names(scratch.path()), [""; 0]);
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
     }
 }
 
@@ -603,7 +540,7 @@ fn a_cancelled_job_leaves_no_part_of_a_divided_file() {
 fn a_file_that_appears_at_the_dest_while_ranks_copy_parts_is_treated_by_the_rules() {
     let scratch = Scratch::in_memory();
     large(&Tree::at(scratch.path()), "s/large", DIVIDED);
-    let dest = scratch.path().join("d/large");
+    let dest = scratch.at("d/large");
     for (rule, is_kept) in [("--update=none", true), ("--update=all", false)] {
         let arguments = [&DIVIDING[..], &["--max-rate=20M", rule, "s", "d"]].concat();
         let job = or_skip!(CPZ.job(4, PIDS, &arguments));
@@ -614,51 +551,38 @@ fn a_file_that_appears_at_the_dest_while_ranks_copy_parts_is_treated_by_the_rule
         let len = fs::metadata(&dest).unwrap().len();
         assert_eq!(len, if is_kept { 5 } else { DIVIDED });
         assert_eq!(hidden_names(scratch.path()), [""; 0]);
-        remove_for_sure(scratch.path().join("d")).unwrap();
+        remove_for_sure(scratch.at("d")).unwrap();
     }
 }
 
-/// The part of the rank goes to another one.
+/// No link has its home at a rank without the source, and the parts of a large file that it gets go to another one.
 #[test]
-fn a_rank_that_does_not_see_a_large_file_copies_no_part_of_it() {
-    if !is_root() || !has_program("unshare") {
-        skip!("only root can hide a directory from a rank, by unshare");
+fn ranks_with_few_descriptors_or_without_the_source_leave_nothing_out() {
+    needs!(root, "unshare");
+    let build_comb = |tree: &Tree| {
+        testkit::tree::comb(tree.path().join("s/comb"), 500, 3);
+        build_linked(tree);
+    };
+    let build_large = |tree: &Tree| large(tree, "s/large", DIVIDED);
+    let slow = ["-aT", "--stats=json", SLOW_THOUSANDS];
+    let few_descriptors = r#"ulimit -n 64; exec "$@""#;
+    for (script, build, options) in [
+        (few_descriptors, &build_comb as &dyn Fn(&Tree), &slow[..]),
+        (HIDING, &build_linked, &slow),
+        (HIDING, &build_large, &DIVIDING),
+    ] {
+        let scratch = Scratch::new();
+        build(&Tree::at(scratch.path()));
+        let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
+        let operands = [source.to_str().unwrap(), dest.to_str().unwrap()];
+        let run = or_skip!(CPZ.job(4, script, &[options, &operands].concat()));
+        let outcome = run.env("HIDDEN", &source).current_dir("/").output();
+        outcome.assert_success();
+        if options == slow {
+            assert_shared(&outcome);
+        }
+        assert_same_tree(source, dest, archived());
     }
-    let scratch = Scratch::new();
-    large(&Tree::at(scratch.path()), "s/large", DIVIDED);
-    let script = r#"
-        if [ "$RANK" = 1 ]; then
-            exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
-        fi
-        exec "$@""#;
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    let operands = [source.to_str().unwrap(), dest.to_str().unwrap()];
-    let arguments = [&DIVIDING[..], &operands].concat();
-    let run = or_skip!(CPZ.job(4, script, &arguments));
-    let outcome = run.env("HIDDEN", &source).current_dir("/").output();
-    outcome.assert_success();
-    assert_same_tree(source, dest, archived());
-}
-
-/// A node on which a filesystem is missing does no harm: no link has its home there.
-#[test]
-fn a_rank_that_does_not_see_the_source_keeps_no_links() {
-    if !is_root() || !has_program("unshare") {
-        skip!("only root can hide a directory from a rank, by unshare");
-    }
-    let scratch = Scratch::new();
-    build_linked(&Tree::at(scratch.path()));
-    let script = r#"
-        if [ "$RANK" = 1 ]; then
-            exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
-        fi
-        exec "$@""#;
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
-    let arguments = ["-a", source.to_str().unwrap(), dest.to_str().unwrap()];
-    let run = or_skip!(CPZ.job(4, script, &arguments));
-    let outcome = run.env("HIDDEN", &source).current_dir("/").output();
-    outcome.assert_success();
-    assert_same_tree(source, dest, archived());
 }
 
 /// If all links are followed, they are names of what they lead to.
@@ -679,7 +603,7 @@ fn followed_links_become_names_of_one_copy() {
     assert_eq!(stat(&outcome, "hard_links"), 500);
     assert_shared(&outcome);
     for number in 0..500 {
-        let at = |name: String| scratch.path().join("d").join(name);
+        let at = |name: String| scratch.at("d").join(name);
         let file = at(format!("{}/{number}", number % 40)).metadata().unwrap();
         let link = at(format!("{}/link{number}", number % 37));
         assert_eq!(link.symlink_metadata().unwrap().ino(), file.ino());
@@ -707,7 +631,7 @@ fn a_gitignore_file_that_cannot_be_read_is_reported_once() {
     assert_eq!(CPZ.diagnostics(&outcome), [message]);
     assert_eq!(stat(&outcome, "failures"), 1);
     assert_shared(&outcome);
-    let copied = Snapshot::of(scratch.path().join("d"), Attributes::NAMES);
+    let copied = Snapshot::of(scratch.at("d"), Attributes::NAMES);
     assert_eq!(copied.len(), 1 + 500 * 3, "{copied:?}");
 }
 
@@ -729,9 +653,5 @@ fn signals_for_the_status_end_no_rank() {
     let shown = outcome.stderr_text();
     assert_eq!(shown.lines().count(), 1, "{shown}");
     assert!(shown.contains(" copied so far"), "{shown}");
-    assert_same_tree(
-        scratch.path().join("s"),
-        scratch.path().join("d"),
-        Attributes::DATA,
-    );
+    assert_same_tree(scratch.at("s"), scratch.at("d"), Attributes::DATA);
 }

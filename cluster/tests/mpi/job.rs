@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use testkit::probe::{Skip, has_program};
-use testkit::run::{Outcome, Run};
+use testkit::run::{Outcome, Run, Status};
 use testkit::tree::{Scratch, Tree};
 
 /// A command for several ranks.
@@ -46,6 +46,14 @@ pub(crate) const PIDS: &str = r#"echo $$ > "pid.$RANK"; exec "$@""#;
 pub(crate) const SLOW_HUNDREDS: &str = "--max-rate=1000/s";
 /// The same for some thousand entries.
 pub(crate) const SLOW_THOUSANDS: &str = "--max-rate=4000/s";
+
+/// Lets rank 1 see an empty directory in place of `$HIDDEN`.
+pub(crate) const HIDING: &str = r#"
+    if [ "$RANK" = 1 ]; then
+        cd /
+        exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
+    fi
+    exec "$@""#;
 
 impl Program {
     /// Prepares a job. Each rank runs `script` in a shell, in which `"$@"` is the command. If the script goes on
@@ -129,6 +137,16 @@ pub(crate) fn stat(outcome: &Outcome, key: &str) -> u64 {
     value[..digits].parse().expect("a number")
 }
 
+/// Asserts that a signal has ended a job early, and that rank 0 alone says so.
+#[track_caller]
+pub(crate) fn assert_interrupted(program: Program, outcome: &Outcome) {
+    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
+    let said = program.diagnostics(outcome);
+    assert_eq!(said.len(), 1, "{outcome}");
+    let begin = format!("{}: interrupted: ", program.name);
+    assert!(said[0].starts_with(&begin), "{outcome}");
+}
+
 /// Asserts that no rank has processed all entries, by the line of `--stats=json`. A rank may have had none, because
 /// the others were faster. The job must be slow enough, see [`SLOW_HUNDREDS`].
 #[track_caller]
@@ -145,7 +163,7 @@ pub(crate) fn lines(text: &str) -> BTreeSet<String> {
 pub(crate) fn statuses(scratch: &Scratch, ranks: usize) -> Vec<String> {
     let ranks = 0..ranks;
     let read = ranks.map(|rank| {
-        let path = scratch.path().join(format!("status.{rank}"));
+        let path = scratch.at(format!("status.{rank}"));
         let status = fs::read_to_string(&path).unwrap_or_default();
         let _ = fs::remove_file(path);
         status.trim().to_owned()
@@ -153,9 +171,26 @@ pub(crate) fn statuses(scratch: &Scratch, ranks: usize) -> Vec<String> {
     read.collect()
 }
 
+/// Makes entries immutable during a job.
+pub(crate) fn with_immutable<T>(
+    scratch: &Scratch,
+    names: &[impl AsRef<str>],
+    job: impl FnOnce() -> T,
+) -> T {
+    let chattr = |flag: &str| {
+        let run = Run::new("chattr").arg(flag);
+        let run = run.args(names.iter().map(AsRef::as_ref));
+        run.current_dir(scratch).output().assert_success();
+    };
+    chattr("+i");
+    let result = job();
+    chattr("-i");
+    result
+}
+
 /// Sends a signal to a rank that has written the number of its process.
 pub(crate) fn signal(scratch: &Scratch, rank: usize, signal: &str) {
-    let pid = fs::read_to_string(scratch.path().join(format!("pid.{rank}"))).unwrap();
+    let pid = fs::read_to_string(scratch.at(format!("pid.{rank}"))).unwrap();
     Run::new("kill").args([signal, pid.trim()]).output();
 }
 

@@ -64,7 +64,7 @@ fn run_until(
     scratch: &Scratch,
     processed: impl Fn() -> usize,
 ) -> Result<Outcome, Skip> {
-    let pid_file = |rank| scratch.path().join(format!("pid.{rank}"));
+    let pid_file = |rank| scratch.at(format!("pid.{rank}"));
     let pid_files: Vec<_> = (0..RANKS).map(pid_file).collect();
     for file in &pid_files {
         let _ = fs::remove_file(file);
@@ -114,7 +114,7 @@ fn wait_until(is_true: impl Fn() -> bool) {
 /// Removes the same tree once for each death, and again by the same command.
 fn remove_with_deaths() -> Result<(), Skip> {
     let scratch = Scratch::in_memory();
-    let tree = scratch.path().join("t");
+    let tree = scratch.at("t");
     let build = || (0..12).for_each(|number| build(&tree.join(number.to_string()), number));
     build();
     let entries = count(&tree);
@@ -147,7 +147,7 @@ fn a_killed_rank_ends_the_removal_and_the_same_command_completes_it() {
 /// Copies a tree once for each death, and completes the copy by the same command with `--resume`.
 fn copy_with_deaths() -> Result<(), Skip> {
     let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     let tree = Tree::at(scratch.path());
     for number in 0..6 {
         cpz::build(&tree, &format!("s/{number}"), number, b'a');
@@ -177,7 +177,7 @@ fn copy_with_deaths() -> Result<(), Skip> {
 fn a_killed_rank_leaves_no_part_of_a_large_file_that_counts_as_complete() {
     const BYTES: usize = 40 << 20;
     let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     Tree::at(&source).file("large", vec![1; BYTES]);
     let divides = ["--reflink=never", "-a"];
     for rank in [0, RANKS - 1] {

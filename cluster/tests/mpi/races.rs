@@ -101,11 +101,11 @@ fn assert_that_links_lead_nowhere(
 ) -> Result<(), Skip> {
     let scratch = Scratch::in_memory();
     let tree = Tree::at(scratch.path());
-    let outside = scratch.path().join("outside");
+    let outside = scratch.at("outside");
     Tree::at(&outside).file("file", "precious").dir("sub");
     let unread = Attributes::ALL - Attributes::ATIME;
     let before = Snapshot::of(&outside, unread);
-    let parents: Vec<PathBuf> = parents.iter().map(|it| scratch.path().join(it)).collect();
+    let parents: Vec<PathBuf> = parents.iter().map(|it| scratch.at(it)).collect();
     let mut proof = Proof::default();
     while proof.needs_another_round() {
         build(&tree, proof.rounds);
@@ -176,7 +176,7 @@ fn build_editable(tree: &Tree, root: &str) {
 #[test]
 fn a_removal_ends_although_another_process_makes_and_renames_entries() {
     let scratch = Scratch::in_memory();
-    let tree = scratch.path().join("t");
+    let tree = scratch.at("t");
     let mut proof = Proof::default();
     while proof.needs_another_round() {
         build_editable(&Tree::at(scratch.path()), "t");
@@ -198,7 +198,7 @@ fn a_removal_ends_although_another_process_makes_and_renames_entries() {
 #[test]
 fn a_copy_is_complete_except_for_entries_that_another_process_makes_and_renames() {
     let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     build_editable(&Tree::at(scratch.path()), "s");
     let mut proof = Proof::default();
     while proof.needs_another_round() {

@@ -4,14 +4,15 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::probe::{gnu, has_program, is_root};
+use testkit::probe::gnu;
 use testkit::run::{Run, Status, Stream};
 use testkit::snapshot::{Attributes, Snapshot};
 use testkit::tree::{Scratch, Tree, wide};
-use testkit::{or_skip, skip};
+use testkit::{needs, or_skip};
 
 use crate::job::{
-    PIDS, RMZ, SLOW_THOUSANDS, STATUSES, assert_shared, build, count, lines, signal, stat, statuses,
+    HIDING, PIDS, RMZ, SLOW_THOUSANDS, STATUSES, assert_interrupted, assert_shared, build, count,
+    lines, signal, stat, statuses, with_immutable,
 };
 
 #[track_caller]
@@ -19,7 +20,7 @@ fn assert_names(scratch: &Scratch, expected: &[&str]) {
     let left = Snapshot::of(scratch, Attributes::NAMES);
     assert_eq!(left.len(), 1 + expected.len(), "{left:?}");
     for name in expected {
-        assert!(scratch.path().join(name).symlink_metadata().is_ok());
+        assert!(scratch.at(name).symlink_metadata().is_ok());
     }
 }
 
@@ -28,7 +29,7 @@ fn removes_random_trees_as_rm_does() {
     let rm = or_skip!(gnu("rm"));
     for ranks in [1, 4] {
         let scratch = Scratch::in_memory();
-        let root = scratch.path().join("t");
+        let root = scratch.at("t");
         build(&root, ranks as u64);
         let listed = Run::new(&rm).args(["-rv", "t"]);
         let expected = listed.current_dir(&scratch).output().stdout_text();
@@ -45,9 +46,9 @@ fn removes_random_trees_as_rm_does() {
 fn all_ranks_take_part() {
     let scratch = Scratch::in_memory();
     for seed in 0..10 {
-        build(&scratch.path().join(format!("t/{seed}")), seed);
+        build(&scratch.at(format!("t/{seed}")), seed);
     }
-    let entries = Snapshot::of(scratch.path().join("t"), Attributes::NAMES).len();
+    let entries = Snapshot::of(scratch.at("t"), Attributes::NAMES).len();
     let arguments = ["--threads=1", "--stats=json", SLOW_THOUSANDS, "t"];
     let outcome = or_skip!(RMZ.run(4, &arguments, &scratch));
     outcome.assert_success();
@@ -62,10 +63,10 @@ fn the_names_in_a_list_are_operands_of_all_ranks() {
     let names = (0..20_u64).map(|seed| format!("t/{seed}"));
     let names: Vec<_> = names.collect();
     for (name, seed) in names.iter().zip(0..) {
-        build(&scratch.path().join(name), seed);
+        build(&scratch.at(name), seed);
     }
     let list = names.join("\0") + "\0\0t/missing\0";
-    fs::write(scratch.path().join("list"), list).unwrap();
+    fs::write(scratch.at("list"), list).unwrap();
     let options = ["--threads=1", "--stats=json", SLOW_THOUSANDS];
     let arguments = [&options[..], &["--files0-from=list"]].concat();
     let outcome = or_skip!(RMZ.run(4, &arguments, &scratch));
@@ -83,7 +84,7 @@ fn the_names_in_a_list_are_operands_of_all_ranks() {
 #[test]
 fn works_with_64_descriptors() {
     let scratch = Scratch::in_memory();
-    testkit::tree::comb(scratch.path().join("t"), 500, 3);
+    testkit::tree::comb(scratch.at("t"), 500, 3);
     let arguments = ["--stats=json", SLOW_THOUSANDS, "t"];
     let run = or_skip!(RMZ.job(4, r#"ulimit -n 64; exec "$@""#, &arguments));
     let outcome = run.current_dir(&scratch).output();
@@ -94,9 +95,7 @@ fn works_with_64_descriptors() {
 
 #[test]
 fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
-    if !has_program("chattr") || !is_root() {
-        skip!("only root can make a file immutable, by chattr");
-    }
+    needs!(root, "chattr");
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
     let kept = ["t/3/sub/kept", "t/17/sub/kept", "t/30/sub/kept"];
@@ -106,68 +105,36 @@ fn a_failure_is_printed_once_and_is_the_status_of_every_rank() {
     for name in kept {
         tree.file(name, "");
     }
-    let chattr = |flag: &str| {
-        let run = Run::new("chattr").arg(flag).args(kept);
-        run.current_dir(&scratch).output().assert_success();
-    };
-    chattr("+i");
     let run = or_skip!(RMZ.job(4, STATUSES, &["--threads=1", "--stats=json", "t"]));
-    let outcome = run.current_dir(&scratch).output();
-    chattr("-i");
+    let run = run.current_dir(&scratch);
+    let outcome = with_immutable(&scratch, &kept, || run.output());
     let mut expected =
         kept.map(|name| format!("rmz-mpi: cannot remove '{name}': Operation not permitted"));
     expected.sort();
     assert_eq!(RMZ.diagnostics(&outcome), expected);
-    assert!(
-        outcome.stdout_text().contains(r#""failures":3,"#),
-        "{outcome}"
-    );
+    assert_eq!(stat(&outcome, "failures"), 3);
     assert_eq!(statuses(&scratch, 4), ["1"; 4]);
     // The files, and what is above them.
-    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
+    let left = Snapshot::of(scratch.at("t"), Attributes::NAMES);
     assert_eq!(left.len(), 1 + 3 * 3, "{left:?}");
 }
 
 #[test]
-fn a_job_without_failures_has_status_0_on_every_rank() {
-    let scratch = Scratch::in_memory();
-    build(&scratch.path().join("t"), 2);
-    let run = or_skip!(RMZ.job(4, STATUSES, &["t"]));
-    run.current_dir(&scratch).output().assert_success();
-    assert_eq!(statuses(&scratch, 4), ["0"; 4]);
-}
-
-#[test]
-fn missing_operands_are_failures_unless_they_are_ignored() {
-    let scratch = Scratch::in_memory();
-    let outcome = or_skip!(RMZ.run(4, &["missing"], &scratch));
-    assert_eq!(outcome.status, Status::Exit(1));
-    let message = "rmz-mpi: cannot remove 'missing': No such file or directory";
-    assert_eq!(RMZ.diagnostics(&outcome), [message]);
-    let outcome = or_skip!(RMZ.run(4, &["-f", "missing"], &scratch));
-    outcome.assert_success();
-    assert_eq!(outcome.stderr_text(), "");
-}
-
-#[test]
-fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
-    let scratch = Scratch::in_memory();
-    Tree::at(scratch.path()).file("t/file", "");
-    for (arguments, message) in [
-        (&["-i"][..], "cannot prompt: other ranks have no terminal"),
-        (&["-I"], "cannot prompt: other ranks have no terminal"),
-        (
-            &["--detach"],
-            "--detach or --reap is not available on several ranks",
-        ),
+fn missing_operands_are_failures_of_every_rank_unless_they_are_ignored() {
+    let missing = "rmz-mpi: cannot remove 'missing': No such file or directory";
+    for (arguments, status, messages) in [
+        (&["t"][..], "0", &[][..]),
+        (&["missing", "t"], "1", &[missing]),
+        (&["-f", "missing", "t"], "0", &[]),
     ] {
-        let arguments: Vec<_> = arguments.iter().copied().chain(["t"]).collect();
-        let run = or_skip!(RMZ.job(4, STATUSES, &arguments));
+        let scratch = Scratch::in_memory();
+        build(&scratch.at("t"), 2);
+        let run = or_skip!(RMZ.job(4, STATUSES, arguments));
         let outcome = run.current_dir(&scratch).output();
-        assert_eq!(RMZ.diagnostics(&outcome), [format!("rmz-mpi: {message}")]);
-        assert_eq!(statuses(&scratch, 4), ["1"; 4], "{arguments:?}");
+        assert_eq!(RMZ.diagnostics(&outcome), messages, "{arguments:?}");
+        assert_eq!(statuses(&scratch, 4), [status; 4], "{arguments:?}");
+        assert_names(&scratch, &[]);
     }
-    assert!(scratch.path().join("t/file").exists());
 }
 
 #[test]
@@ -185,11 +152,11 @@ fn help_is_printed_once() {
 #[test]
 fn a_dry_run_names_what_would_be_removed_and_removes_nothing() {
     let scratch = Scratch::in_memory();
-    build(&scratch.path().join("t"), 2);
+    build(&scratch.at("t"), 2);
     let before = Snapshot::of(scratch.path(), Attributes::ALL - Attributes::ATIME);
     let outcome = or_skip!(RMZ.run(4, &["--dry-run", "--stats=json", "t"], &scratch));
     outcome.assert_success();
-    let entries = 1 + count(&scratch.path().join("t"));
+    let entries = 1 + count(&scratch.at("t"));
     let text = outcome.stdout_text();
     let removed = text
         .lines()
@@ -206,7 +173,7 @@ fn a_dry_run_names_what_would_be_removed_and_removes_nothing() {
 #[test]
 fn all_ranks_work_by_the_command_line_of_rank_0() {
     let scratch = Scratch::in_memory();
-    let tree = Tree::at(scratch.path().join("here"));
+    let tree = Tree::at(scratch.at("here"));
     for number in 0..200 {
         tree.file(format!("t/{number}/file"), "")
             .file(format!("t/{number}/sub/file"), "")
@@ -214,7 +181,7 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
     }
     tree.file("t/150/sub/precious", "")
         .file("patterns", "precious\n");
-    Tree::at(scratch.path().join("elsewhere")).file("t/0/file", "");
+    Tree::at(scratch.at("elsewhere")).file("t/0/file", "");
     let script = r#"
         if [ "$RANK" != 0 ]; then
             cd ../elsewhere; umask 777; shift $#
@@ -222,32 +189,23 @@ fn all_ranks_work_by_the_command_line_of_rank_0() {
         fi
         exec "$@""#;
     let run = or_skip!(RMZ.job(4, script, &["--threads=1", "--exclude-from=patterns", "t"]));
-    let run = run.current_dir(scratch.path().join("here"));
+    let run = run.current_dir(scratch.at("here"));
     let outcome = run.output();
     outcome.assert_success();
     assert_eq!(outcome.stderr_text(), "");
-    let left = Snapshot::of(scratch.path().join("here/t"), Attributes::NAMES);
+    let left = Snapshot::of(scratch.at("here/t"), Attributes::NAMES);
     assert_eq!(left.len(), 4, "{left:?}");
-    assert!(scratch.path().join("here/t/150/sub/precious").exists());
-    assert!(scratch.path().join("elsewhere/t/0/file").exists());
+    assert!(scratch.at("here/t/150/sub/precious").exists());
+    assert!(scratch.at("elsewhere/t/0/file").exists());
 }
 
 #[test]
 fn a_rank_that_cannot_enter_the_working_directory_is_a_failure_and_the_others_do_the_work() {
-    if !is_root() || !has_program("unshare") {
-        skip!("only root can hide a directory from a rank, by unshare");
-    }
+    needs!(root, "unshare");
     let scratch = Scratch::new();
-    build(&scratch.path().join("here/t"), 3);
-    // The rank sees an empty directory in place of the one that has the working directory.
-    let script = r#"
-        if [ "$RANK" = 1 ]; then
-            cd /
-            exec unshare -m sh -c 'mount -t tmpfs none "$HIDDEN" && exec "$@"' sh "$@"
-        fi
-        exec "$@""#;
-    let run = or_skip!(RMZ.job(4, script, &["t"]));
-    let here = scratch.path().join("here");
+    build(&scratch.at("here/t"), 3);
+    let run = or_skip!(RMZ.job(4, HIDING, &["t"]));
+    let here = scratch.at("here");
     let run = run.env("HIDDEN", scratch.path()).current_dir(&here);
     let outcome = run.output();
     assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
@@ -262,9 +220,7 @@ fn a_rank_that_cannot_enter_the_working_directory_is_a_failure_and_the_others_do
 /// steal are mount points here, so the first one that they open usually is.
 #[test]
 fn other_filesystems_are_skipped_on_every_rank() {
-    if !is_root() || !has_program("unshare") || !has_program("strace") {
-        skip!("only root can mount, by unshare, and strace slows a rank down");
-    }
+    needs!(root, "unshare", "strace");
     let scratch = Scratch::new();
     let tree = Tree::at(scratch.path());
     let mounts: Vec<_> = (0..100).map(|number| format!("t/mount{number}")).collect();
@@ -298,7 +254,7 @@ fn other_filesystems_are_skipped_on_every_rank() {
     let mut expected: Vec<_> = mounts.iter().map(skipping).collect();
     expected.sort();
     assert_eq!(RMZ.diagnostics(&outcome), expected);
-    let left = Snapshot::of(scratch.path().join("t"), Attributes::NAMES);
+    let left = Snapshot::of(scratch.at("t"), Attributes::NAMES);
     assert_eq!(left.len(), 1 + mounts.len(), "{left:?}");
 }
 
@@ -329,48 +285,30 @@ fn a_rate_limits_all_ranks_together_and_progress_is_that_of_all() {
 }
 
 #[test]
-fn a_rate_must_be_a_positive_number() {
-    let scratch = Scratch::in_memory();
-    build_small(&scratch);
-    let outcome = or_skip!(RMZ.run(4, &["--max-rate=0/s", "t"], &scratch));
-    assert_eq!(outcome.status, Status::Exit(1));
-    assert_eq!(RMZ.diagnostics(&outcome), ["rmz-mpi: invalid rate: '0/s'"]);
-    assert!(scratch.path().join("t/99/sub/file").exists());
-}
-
-#[test]
 fn a_signal_cancels_ranks_that_wait_because_of_the_rate() {
     let scratch = Scratch::in_memory();
-    wide(scratch.path().join("t"), 300);
+    wide(scratch.at("t"), 300);
     let job = or_skip!(RMZ.job(4, PIDS, &["--max-rate=1/s", "t"]));
     let live = job.current_dir(&scratch).start();
-    while count(&scratch.path().join("t")) == 300 {
+    while count(&scratch.at("t")) == 300 {
         thread::sleep(Duration::from_millis(10));
     }
     signal(&scratch, 2, "-TERM");
-    let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let last = RMZ.diagnostics(&outcome);
-    assert_eq!(last.len(), 1, "{last:?}");
-    assert!(last[0].starts_with("rmz-mpi: interrupted: "), "{last:?}");
-    assert!(count(&scratch.path().join("t")) > 200);
+    assert_interrupted(RMZ, &live.finish());
+    assert!(count(&scratch.at("t")) > 200);
 }
 
 #[test]
 fn a_signal_to_one_rank_cancels_all() {
     let scratch = Scratch::in_memory();
     for number in 0..100 {
-        build(&scratch.path().join(format!("t/{number}")), number);
+        build(&scratch.at(format!("t/{number}")), number);
     }
     let job = or_skip!(RMZ.job(4, PIDS, &["--threads=1", "-v", "t"]));
     let mut live = job.current_dir(&scratch).start();
     // The first lines come from rank 0 when it has removed a few hundred entries.
     live.wait_for(Stream::Stdout, "removed");
     signal(&scratch, 1, "-TERM");
-    let outcome = live.finish();
-    assert_eq!(outcome.status, Status::Exit(1), "{outcome}");
-    let last = RMZ.diagnostics(&outcome);
-    assert_eq!(last.len(), 1, "{last:?}");
-    assert!(last[0].starts_with("rmz-mpi: interrupted: "), "{last:?}");
-    assert!(scratch.path().join("t").exists());
+    assert_interrupted(RMZ, &live.finish());
+    assert!(scratch.at("t").exists());
 }

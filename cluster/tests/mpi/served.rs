@@ -39,7 +39,7 @@ impl Clients {
         let others = (1..RANKS).map(|_| Filesystem::Juicefs.mount_again(&first));
         let others = others.collect::<Result<Vec<_>, _>>()?;
         for (rank, mount) in [&first].into_iter().chain(&others).enumerate() {
-            symlink(mount.path(), scratch.path().join(rank.to_string())).unwrap();
+            symlink(mount.path(), scratch.at(rank.to_string())).unwrap();
         }
         Ok(Self {
             observer: Filesystem::Juicefs.mount_again(&first)?,
@@ -78,7 +78,7 @@ fn build(scratch: &Scratch) -> PathBuf {
     }
     let noise = (0..40 << 20_u32).map(|at: u32| (at.wrapping_mul(0x9e37_79b9) >> 24) as u8);
     tree.file("s/large", noise.collect::<Vec<_>>());
-    scratch.path().join("s")
+    scratch.at("s")
 }
 
 /// Kills a rank while the job copies. Returns whether it had work left.

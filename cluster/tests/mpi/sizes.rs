@@ -41,7 +41,7 @@ impl Content {
 /// Copies a tree of `entries` below its root with 4 ranks, and then removes the copy.
 fn copy_and_remove(entries: usize, build: fn(&Path, usize)) -> Result<[Outcome; 2], Skip> {
     let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.path().join(name));
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     build(&source, entries);
     let all = entries as u64 + 1;
     let copied = CPZ.run(4, &["-a", "--stats=json", "s", "d"], &scratch)?;
