@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::decide::mode::Origin;
 use super::entry::{Entry, refused};
-use super::facts::{CopyNode, Fingerprint, Mark, Symlinks};
+use super::facts::{CopyNode, Mark, Symlinks};
 use crate::error::{Error, Refusal};
 use crate::node::{Dir, Side};
 use crate::paths;
@@ -15,6 +15,8 @@ use crate::sys::{self, Identity, Stat};
 /// The most levels above a directory on which its copy is looked for. In a chain of directories, the time would grow with the
 /// square of the depth.
 const MOST_LEVELS: usize = 64;
+/// The longest time for which a client of a server shows attributes that it has cached, by default.
+const LONGEST_CACHED_SECONDS: u64 = 60;
 
 /// Returns the error of an operand that is copied into itself.
 pub(super) fn into_itself(entry: &Entry<'_>) -> Error {
@@ -52,30 +54,37 @@ pub(super) fn check(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> 
 /// Returns `true` if `source` is the copy of a directory not far above it. If both layers of an overlay are on one
 /// filesystem, it shows directories of the upper layer with their inode numbers and times of birth, but with its own device.
 /// A snapshot shows directories in the same way, but none that this run has made. Coarse times and small numbers may be
-/// equal by chance. Another mount of a server shows them with their numbers, perhaps without times of birth.
+/// equal by chance. Another mount of a server shows them with their numbers, perhaps without times of birth. Then the number
+/// of the directory above must be equal, too.
 fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
     let dest_of = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
     let is_elsewhere = |dest: Identity| dest.device() != source.device();
+    let shows = |node: &CopyNode, seen: Identity| {
+        dest_of(node).is_some_and(|dest| dest.may_be_shown_as(seen))
+    };
+    let is_in_copy = |node: &CopyNode| match (&node.place.parent, entry.source_directory()) {
+        (Some(parent), Some(directory)) => shows(parent, directory),
+        (parent, _) => parent.is_none(),
+    };
     let is_copy = |node: &CopyNode| {
         node.state.origin() == Origin::Created
             && *node.place.name == *entry.source_name
-            && dest_of(node).is_some_and(|dest| dest.may_be_shown_as(source))
-            && (source.birth() != 0 || has_stat_of_dest(entry, node))
+            && shows(node, source)
+            && (source.birth() != 0 || is_in_copy(node) && changed_together(entry, node))
     };
     entry.node.and_then(dest_of).is_some_and(is_elsewhere)
         && above(entry).take(MOST_LEVELS).any(is_copy)
 }
 
-/// Returns `true` if the source looks like the dest of `node`, which was changed a moment ago.
+/// Returns `true` if the source was changed at about the time of the dest of `node`. Other attributes differ while the dest is
+/// filled, because clients of a server show what they have cached.
 #[cold]
-fn has_stat_of_dest(entry: &Entry<'_>, node: &CopyNode) -> bool {
+fn changed_together(entry: &Entry<'_>, node: &CopyNode) -> bool {
     let dest = entry.ctx.descriptors.pin(node, Side::Dest, entry.ctx);
     let dest = dest.and_then(|dest| sys::stat_open(dest.as_fd()));
-    let is_same = |source: &Stat, dest: &Stat| {
-        Fingerprint::of(source) == Fingerprint::of(dest)
-            && sys::times(source)[2] == sys::times(dest)[2]
-    };
-    matches!((entry.stat_source(), dest), (Ok(source), Ok(dest)) if is_same(&source, &dest))
+    let seconds = |stat: &Stat| sys::changed(stat).seconds;
+    matches!((entry.stat_source(), dest), (Ok(source), Ok(dest))
+        if seconds(&source).abs_diff(seconds(&dest)) <= LONGEST_CACHED_SECONDS)
 }
 
 /// Returns `true` if the path of the source is that of its operand's dest. On a filesystem that shows a new number at each
