@@ -184,6 +184,20 @@ fn an_owner_that_cannot_be_set_is_no_failure_if_it_is_right() {
     }
 }
 
+/// Each call that changes an attribute is a request, and cp makes it only for the second file.
+#[test]
+#[ignore = "slow"]
+fn an_owner_that_is_right_is_not_set_again_on_a_server() {
+    let place = served!();
+    let local = Scratch::with("s/own=x s/other=x :7:8");
+    let run = Run::new(CPZ).words("-aT s").arg(place.at("new"));
+    let calls = or_skip!(run.current_dir(&local).calls());
+    let set: Vec<_> = calls.iter().filter(|call| call.name == "fchown").collect();
+    assert_eq!(set.len(), 1, "{set:?}");
+    let kept = Attributes::ALL - Attributes::ATIME;
+    testkit::snapshot::assert_same_tree(local.at("s"), place.at("new"), kept);
+}
+
 #[test]
 #[ignore = "slow"]
 fn modes_of_the_umask_are_right_whatever_becomes_of_acls() {

@@ -83,6 +83,8 @@ pub(super) struct Transfer<'a> {
     pub(super) is_parent: bool,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
+    /// The dest has its owner already. On a server, each call is a request.
+    pub(super) has_owner: bool,
     /// The dest has its owner and its mode already, and no ACL.
     pub(super) has_rights: bool,
 }
@@ -213,7 +215,11 @@ impl Transfer<'_> {
         let mut mode = self.mode;
         let preserve = &self.policy.options.preserve;
         if preserve.ownership && !self.has_rights {
-            let (owned, kind) = (self.set_owner()?, sys::file_type(self.stat));
+            let kind = sys::file_type(self.stat);
+            let owned = match self.has_owner {
+                true => Ownership::Set,
+                false => self.set_owner()?,
+            };
             if owned != Ownership::NotSet {
                 mode = mode.map(|mode| mode::after_chown(preserve, mode, kind));
             }
@@ -277,7 +283,7 @@ impl Transfer<'_> {
         let (user, group) = (self.stat.st_uid, self.stat.st_gid);
         match self.dest.set_owner(Some(user), group) {
             Ok(()) => Ok(Ownership::Set),
-            Err(errno) if self.has_owner() => {
+            Err(errno) if self.dest.has_owner_of(self.stat) => {
                 self.check_content(errno)?;
                 Ok(Ownership::Set)
             }
@@ -299,12 +305,6 @@ impl Transfer<'_> {
     fn has_mode(&self, mode: u32) -> bool {
         let dest = self.dest.stat();
         dest.is_ok_and(|dest| dest.st_mode & 0o7777 == mode)
-    }
-
-    /// Returns `true` if the dest has the owner and the group of its source.
-    fn has_owner(&self) -> bool {
-        let dest = self.dest.stat();
-        dest.is_ok_and(|dest| !has_other_owner(self.stat, &dest))
     }
 
     /// Copies the extended attributes that the options ask for, as many as possible.
@@ -593,6 +593,7 @@ pub(super) fn transfer(
                 .last_mode(stat.st_mode, origin)
                 .map(|mode| mode | present.st_mode & 0o7000),
         },
+        has_owner: !has_other_owner(stat, present),
         has_rights: false,
     };
     Ok(transfer.run())

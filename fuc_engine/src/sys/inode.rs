@@ -29,7 +29,7 @@ use super::calls::{At, Symlinks, path_of_open, retry_on_intr};
 use super::data::check_content;
 use super::fd::Fd;
 use super::open::{open_directory, open_path};
-use super::stat::{FileTime, file_type, is_directory, read_link, stat_open, times};
+use super::stat::{FileTime, file_type, is_directory, owner_of_open, read_link, stat_open, times};
 
 /// An inode that a descriptor holds.
 #[derive(Clone, Copy)]
@@ -43,6 +43,12 @@ impl Inode<'_> {
     pub(crate) fn stat(&self) -> Result<Stat, Errno> {
         let (Self::Opened(fd) | Self::PathOnly(fd)) = self;
         stat_open(fd)
+    }
+
+    /// Returns `true` if the inode has the user and the group of `other`.
+    pub(crate) fn has_owner_of(&self, other: &Stat) -> bool {
+        let (Self::Opened(fd) | Self::PathOnly(fd)) = self;
+        owner_of_open(*fd) == Ok((other.st_uid, other.st_gid))
     }
 
     /// Finds out whether a call on the inode has failed with `errno` because content is lost.

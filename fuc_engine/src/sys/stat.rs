@@ -51,6 +51,16 @@ pub(crate) fn stat_directory(dir: BorrowedFd<'_>) -> Result<DirStat, Errno> {
     )
 }
 
+/// Returns the user and the group of an open file. Unlike a stat after a write, this is a request to a server only if its client
+/// does not trust them any more.
+pub(super) fn owner_of_open(file: BorrowedFd<'_>) -> Result<(u32, u32), Errno> {
+    let wanted = StatxFlags::UID | StatxFlags::GID;
+    Ok(match statx(file, c"", AtFlags::EMPTY_PATH, wanted)? {
+        Ok(stat) => (stat.stx_uid, stat.stx_gid),
+        Err(stat) => (stat.st_uid, stat.st_gid),
+    })
+}
+
 /// Returns `true` if `dir` is the directory that `known` was read from.
 ///
 /// The time of birth is compared only if the filesystem keeps it, and the number only if it shows the same one at each

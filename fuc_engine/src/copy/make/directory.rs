@@ -517,6 +517,7 @@ fn transfer(
         },
         has_access_time: mark.marks.has(Mark::HAS_ACCESS_TIME),
         is_parent: false,
+        has_owner: false,
         has_rights: false,
         mode: mark.mode(),
     };

@@ -352,15 +352,19 @@ impl<'f> Filling<'f> {
 
     fn set_attributes(&self) -> Attributes {
         let (policy, origin) = (&self.entry.ctx.policy, self.dest.origin);
+        let (stat, dest) = (&self.source.stat, Inode::Opened(self.dest.fd.as_fd()));
         let transfer = Transfer {
             policy,
             source: Inode::Opened(self.source.fd.as_fd()),
-            stat: &self.source.stat,
-            dest: Inode::Opened(self.dest.fd.as_fd()),
+            stat,
+            dest,
             dest_acl: self.entry.dest_acl(origin),
             has_access_time: false,
             is_parent: false,
-            mode: policy.last_mode(self.source.stat.st_mode, origin),
+            mode: policy.last_mode(stat.st_mode, origin),
+            has_owner: policy.options.preserve.ownership
+                && !self.entry.has_native_dest()
+                && dest.has_owner_of(stat),
             has_rights: self.dest.has_rights,
         };
         transfer.run()
