@@ -17,7 +17,7 @@ use crate::node::Side;
 use crate::observer::Event;
 use crate::paths;
 use crate::report::Report;
-use crate::sys::{self, Fd, Identity, Inode, Mount, Stat, Symlinks};
+use crate::sys::{self, Fd, FileId, Inode, Mount, Stat, Symlinks};
 
 pub(super) struct RemoveContext<'a> {
     pub(super) options: &'a RemoveOp<'a>,
@@ -27,7 +27,7 @@ pub(super) struct RemoveContext<'a> {
     pub(super) report: Report<'a>,
     pub(super) descriptors: Descriptors<RemoveDir>,
     /// The root directory, once it is known.
-    pub(super) root: OnceLock<Identity>,
+    pub(super) root: OnceLock<FileId>,
     /// The mount of each operand, once it is open. There are none if no option asks for them.
     pub(super) mounts: Vec<OnceLock<Mount>>,
     /// `true` if there may be questions.

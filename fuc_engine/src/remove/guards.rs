@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::context::RemoveContext;
 use super::node::Name;
 use crate::error::{Error, Operation, Refusal};
-use crate::sys::{self, CWD, Mount, Symlinks};
+use crate::sys::{self, CWD, FileId, Mount, Symlinks};
 
 /// Checks an operand that is open as `dir`. Fails if it is protected, or may be.
 pub(super) fn check_operand(
@@ -65,14 +65,11 @@ fn is_root(context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool,
     let root = match context.root.get() {
         Some(root) => *root,
         None => {
-            let root = context
-                .descriptors
-                .making_room(|| sys::open_path_directory(CWD, c"/", Symlinks::NoFollow))?;
-            let identity = sys::stat_directory(root.as_fd())?.identity;
-            *context.root.get_or_init(|| identity)
+            let root = FileId::of(&sys::stat(CWD, c"/", Symlinks::NoFollow)?);
+            *context.root.get_or_init(|| root)
         }
     };
-    Ok(root.file() == sys::stat_directory(operand)?.identity.file())
+    Ok(root == FileId::of(&sys::stat_open(operand)?))
 }
 
 /// Returns `true` if `dir` is on another filesystem than its parent, or reached through another mount.
