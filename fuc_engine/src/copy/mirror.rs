@@ -252,7 +252,7 @@ impl Mirror<'_, '_> {
         let opened = self.ctx.descriptors.making_room(open);
         let (listed, _) = opened.map_err(unlisted)?;
         let mut buffer = Listing::with_capacity(BUFFER_BYTES);
-        while buffer.read_more(listed.as_fd()).map_err(unlisted)? {
+        while buffer.refill(listed.as_fd()).map_err(unlisted)? {
             each(buffer.entries())?;
         }
         Ok(())

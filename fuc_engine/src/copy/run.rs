@@ -478,7 +478,7 @@ mod tests {
             let failures = Mutex::new(Vec::new());
             let mut run = CopyRun::new(&options, &dest, &failures);
             assert!(run.prepare(&mut ["s".into()].into_iter()).is_ok());
-            assert!(run.find_tuning().enters_early, "{dest:?}");
+            assert!(run.tune().enters_early, "{dest:?}");
         }
     }
 

@@ -78,7 +78,7 @@ pub(super) fn prompt_to_try_unread(
     if !context.asks {
         return Ok(Prompt::Proceed);
     }
-    context.call_at(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
+    context.on(name, |dir, name| sys::stat(dir, name, Symlinks::NoFollow))?;
     let access = protection_of_directory(context, name)?;
     Ok(prompt::before_trying_unread(context.options, access, errno))
 }
@@ -174,7 +174,7 @@ fn protection_of_directory(
     context: &RemoveContext<'_>,
     name: Name<'_>,
 ) -> Result<Protection, Errno> {
-    context.call_at(name, |dir, name| {
+    context.on(name, |dir, name| {
         protection_of(context, dir, name, FileType::Directory)
     })
 }

@@ -90,7 +90,7 @@ impl<'a> RemoveContext<'a> {
     }
 
     /// Runs `call` on the directory that `name` is in, and on its name there.
-    pub(super) fn call_at<T>(
+    pub(super) fn on<T>(
         &self,
         name: Name<'_>,
         call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
@@ -123,7 +123,7 @@ impl RemoveContext<'_> {
     /// Opens a directory that need not be readable.
     #[cold]
     pub(super) fn open_path(&self, name: Name<'_>) -> Result<Fd, Errno> {
-        self.call_at(name, |dir, name| {
+        self.on(name, |dir, name| {
             self.descriptors
                 .making_room(|| sys::open_path_directory(dir, name, Symlinks::NoFollow))
         })
@@ -140,7 +140,7 @@ impl RemoveContext<'_> {
         self.descriptors.making_room(listed).ok()
     }
 
-    /// Does the same as [`call_at`](Self::call_at), and [tries again](Self::unlock_and_retry).
+    /// Does the same as [`on`](Self::on), and [tries again](Self::unlock_and_retry).
     // If the functions between the walk and the call on a directory are not inlined, that takes 30 more instructions. The
     // guard's case `rmz-directories` counts them.
     #[inline(always)]
@@ -149,7 +149,7 @@ impl RemoveContext<'_> {
         name: Name<'_>,
         mut call: impl FnMut(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        let called = self.call_at(name, &mut call);
+        let called = self.on(name, &mut call);
         called.or_else(|errno| self.unlock_and_retry(name, errno, call))
     }
 
@@ -162,7 +162,7 @@ impl RemoveContext<'_> {
         call: impl FnOnce(BorrowedFd<'_>, &CStr) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         match name.parent {
-            Some(above) if self.unlock(above, errno) => self.call_at(name, call),
+            Some(above) if self.unlock(above, errno) => self.on(name, call),
             _ => Err(errno),
         }
     }
@@ -282,7 +282,7 @@ impl RemoveContext<'_> {
 
     /// Looks at a name without the slashes at its end.
     pub(super) fn look(&self, name: Name<'_>) -> Result<Stat, Errno> {
-        self.call_at(name, |dir, name| {
+        self.on(name, |dir, name| {
             sys::stat(dir, &paths::without_slashes(name), Symlinks::NoFollow)
         })
     }

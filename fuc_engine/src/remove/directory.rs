@@ -60,7 +60,7 @@ impl Entering<'_> {
         let is_elsewhere = |mount| guards::is_other_mount(context, name.operand, mount);
         let prompt = || asking::prompt_to_try_unread(context, name, Errno::ACCESS);
         name.parent.is_some()
-            && context.call_at(name, Mount::of).is_ok_and(is_elsewhere)
+            && context.on(name, Mount::of).is_ok_and(is_elsewhere)
             && prompt() == Ok(Prompt::Proceed)
     }
 
@@ -155,7 +155,7 @@ impl Entering<'_> {
         let prompt = asking::prompt_to_try_unread(context, name, unread);
         if context.options.one_file_system && matches!(prompt, Ok(Prompt::Proceed | Prompt::Ask(_)))
         {
-            let mount = context.call_at(name, Mount::of);
+            let mount = context.on(name, Mount::of);
             match mount.map(|mount| guards::is_other_mount(context, name.operand, mount)) {
                 Ok(false) => {}
                 Ok(true) => return skip_other_filesystem(context, name),
@@ -256,7 +256,7 @@ pub(super) fn remove_unlisted(
     {
         return Err(unread);
     }
-    match context.call_at(Name::of(&node.place), sys::remove_directory) {
+    match context.on(Name::of(&node.place), sys::remove_directory) {
         Ok(()) => state.marks.set(GONE),
         // The removal is tried again when the directory is finished, and may wait then.
         Err(errno) if needs_room(errno) => {}

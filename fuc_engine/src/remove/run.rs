@@ -341,7 +341,7 @@ impl<'a> Removal<'a> {
         if let Some(parent) = &place.parent
             && self.settings.filters.is_some()
         {
-            let reconsidered = self.context.call_at(name, |dir, name| {
+            let reconsidered = self.context.on(name, |dir, name| {
                 let stat = sys::stat(dir, name, Symlinks::NoFollow)?;
                 let kind = sys::file_type(&stat);
                 Ok(walk::reconsider(parent, dir, name, kind, worker))
@@ -408,7 +408,7 @@ impl Visitor for Removal<'_> {
 
     /// Looks at the filesystem of the last operand, which is the last to be removed. If it is gone, or is not a directory,
     /// its filesystem stays unknown.
-    fn find_tuning(&self) -> Tuning {
+    fn tune(&self) -> Tuning {
         let last = (self.context.operands.len() as u32).saturating_sub(1);
         let dir = self.context.open_operand(last, Side::Source).ok();
         Tuning::of_removal(dir.as_ref().map(AsFd::as_fd))

@@ -280,7 +280,7 @@ impl Governor {
             }
             Some(before) if measured.lasted < self.least(measured) => {
                 self.before = Some(before);
-                self.keep_number(Duration::ZERO);
+                self.stay(Duration::ZERO);
             }
             _ => self.start_trial(measured),
         }
@@ -336,9 +336,9 @@ impl Governor {
             false => self.workers > measured.most,
         };
         if !goes_on {
-            self.keep_number(Duration::ZERO);
+            self.stay(Duration::ZERO);
         } else if is_more && self.gains_little(measured, base) {
-            self.keep_number(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
+            self.stay(measured.lasted.min(LONGEST) * PAUSE_FACTOR);
         } else {
             self.start_trial(measured);
         }
@@ -360,11 +360,11 @@ impl Governor {
             Direction::Fewer => Direction::More,
         };
         // A stall may have made the trial very long: it counts as LONGEST.
-        self.keep_number(lasted.min(LONGEST) * TRIES);
+        self.stay(lasted.min(LONGEST) * TRIES);
     }
 
     /// Keeps the present number for `least` or longer, and the next one for twice as long.
-    fn keep_number(&mut self, least: Duration) {
+    fn stay(&mut self, least: Duration) {
         self.begin_measurement(State::Settled, self.hold.max(least));
         self.hold = (self.hold * 2).min(HOLD_RANGE[1]);
     }

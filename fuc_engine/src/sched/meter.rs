@@ -65,7 +65,7 @@ pub(super) struct Interval {
 
 impl Interval {
     /// Returns an interval that begins at `now_nanos`, in nanoseconds since the meter started.
-    pub(super) fn beginning_at(now_nanos: u64) -> Self {
+    pub(super) fn begun_at(now_nanos: u64) -> Self {
         Self {
             work: 0,
             began_nanos: now_nanos,
@@ -135,7 +135,7 @@ impl Meter {
     /// Begins a new interval. Whatever the worker did, or waited for, before now is not recorded.
     pub(super) fn start_interval(&self, interval: &mut Interval) {
         if self.due_nanos.load(Relaxed) != NEVER {
-            *interval = Interval::beginning_at(self.now_nanos());
+            *interval = Interval::begun_at(self.now_nanos());
         }
     }
 
@@ -177,7 +177,7 @@ impl Meter {
         if time > self.sums.0.longest_nanos.load(Relaxed) {
             self.sums.0.longest_nanos.fetch_max(time, Relaxed);
         }
-        *interval = Interval::beginning_at(now);
+        *interval = Interval::begun_at(now);
         Recorded {
             time: Duration::from_nanos(time),
             is_slow,

@@ -216,7 +216,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             expects_many: false,
             zones: Zones::NONE,
             scratch: job.scratch(),
-            interval: Interval::beginning_at(0),
+            interval: Interval::begun_at(0),
             job,
             shared,
             scope,

@@ -13,7 +13,7 @@ impl Zones {
     pub(crate) const NONE: Self = Self(0);
 
     #[must_use]
-    pub(crate) fn including(self, number: u64) -> Self {
+    pub(crate) fn plus(self, number: u64) -> Self {
         Self(self.0 | 1 << (number % 64))
     }
 }
@@ -60,17 +60,14 @@ mod tests {
     #[test]
     fn a_zone_is_occupied_until_the_last_worker_leaves() {
         let occupancy = Occupancy::new();
-        let [two, both] = [
-            Zones::NONE.including(2),
-            Zones::NONE.including(2).including(67),
-        ];
+        let [two, both] = [Zones::NONE.plus(2), Zones::NONE.plus(2).plus(67)];
         occupancy.count_in(both);
         occupancy.count_in(two);
-        assert!(occupancy.is_occupied(Zones::NONE.including(3)));
-        assert!(!occupancy.is_occupied(Zones::NONE.including(4)));
+        assert!(occupancy.is_occupied(Zones::NONE.plus(3)));
+        assert!(!occupancy.is_occupied(Zones::NONE.plus(4)));
         assert!(!occupancy.is_occupied(Zones::NONE));
         occupancy.count_out(both);
-        assert!(!occupancy.is_occupied(Zones::NONE.including(3)));
+        assert!(!occupancy.is_occupied(Zones::NONE.plus(3)));
         assert!(occupancy.is_occupied(both));
         occupancy.count_out(two);
         assert!(!occupancy.is_occupied(both));

@@ -46,7 +46,7 @@ impl Listing {
     /// # Errors
     /// `ENOENT` if another process has removed the directory, which must have been empty for that. But some FUSE servers
     /// say so about a directory that is there.
-    pub(crate) fn read_more(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
+    pub(crate) fn refill(&mut self, dir: BorrowedFd<'_>) -> Result<bool, Errno> {
         retry_on_intr(|| getdents64(dir, &mut self.bytes))?;
         Ok(!self.bytes.is_empty())
     }
@@ -209,7 +209,7 @@ impl<'a> Iterator for Entries<'a> {
 pub(crate) fn is_empty_directory(dir: BorrowedFd<'_>) -> Result<bool, Errno> {
     let mut listing = Listing::with_capacity(1024);
     let mut is_empty = true;
-    while is_empty && listing.read_more(dir)? {
+    while is_empty && listing.refill(dir)? {
         is_empty = listing.entries().next().is_none();
     }
     seek(dir, SeekFrom::Start(0))?;
@@ -229,7 +229,7 @@ mod tests {
         }
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.read_more(open.as_fd()).unwrap());
+        assert!(listing.refill(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
         let rest = entries.to_listing();
@@ -269,7 +269,7 @@ mod tests {
         std::fs::write(dir.path().join("a"), "").unwrap();
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.read_more(open.as_fd()).unwrap());
+        assert!(listing.refill(open.as_fd()).unwrap());
         for kind in KINDS {
             for is_skipped in [true, false] {
                 listing.retain(|entry| {
@@ -300,7 +300,7 @@ mod tests {
         }
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.read_more(open.as_fd()).unwrap());
+        assert!(listing.refill(open.as_fd()).unwrap());
         let mut entries = listing.entries();
         let mut names = vec![entries.next().unwrap().name.to_owned()];
         let mut half = Listing::with_capacity(1024);
@@ -328,7 +328,7 @@ mod tests {
         std::fs::write(dir.path().join("a"), "").unwrap();
         assert_eq!(is_empty(&open), Ok(false));
         let mut listing = Listing::with_capacity(1024);
-        assert!(listing.read_more(open.as_fd()).unwrap());
+        assert!(listing.refill(open.as_fd()).unwrap());
         assert_eq!(listing.entries().count(), 1);
     }
 }

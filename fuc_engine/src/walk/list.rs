@@ -39,7 +39,7 @@ use crate::node::{Dir, Side};
 use crate::sched::{Job, When, Zones};
 use crate::sys::{self, Entries, Fd, Listing, SharedFd, Symlinks};
 
-/// The result of [`visit_entries`].
+/// The result of [`visit_all`].
 struct BufferResult {
     /// Number of tasks that were queued.
     queued: usize,
@@ -128,10 +128,10 @@ fn list_into<V: Visitor>(
             && may_split(visitor)
             && queue_listing(node, dir, When::Last, worker)
         {
-            visit_entries(buffer, node, &dirs, worker);
+            visit_all(buffer, node, &dirs, worker);
             break;
         }
-        let processed = visit_entries(buffer, node, &dirs, worker);
+        let processed = visit_all(buffer, node, &dirs, worker);
         queued += processed.queued;
         if processed.is_interrupted && visitor.settings().is_in_order {
             return pause_in_order(buffer, node, &dirs, dir, worker);
@@ -154,12 +154,12 @@ fn read_buffer<V: Visitor>(
     dir: BorrowedFd<'_>,
     visitor: &V,
 ) -> Result<bool, Errno> {
-    match buffer.read_more(dir) {
+    match buffer.refill(dir) {
         // Without a dest, a directory is only finished if it is empty.
         Err(Errno::NOENT) if !V::Dir::SIDES.contains(&Side::Dest) || was_removed(node, visitor) => {
             Ok(false)
         }
-        Err(errno) if visitor.may_list(node, errno) => buffer.read_more(dir),
+        Err(errno) if visitor.may_list(node, errno) => buffer.refill(dir),
         filled => filled,
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn process_batch<V: Visitor>(
 ) {
     match OpenDirs::pin(worker.job, &node) {
         Ok(dirs) => {
-            visit_entries(&listing, &node, &dirs, worker);
+            visit_all(&listing, &node, &dirs, worker);
         }
         Err(errno) => worker.job.not_listed(&node, errno),
     }
@@ -236,7 +236,7 @@ pub(super) fn process_batch<V: Visitor>(
 }
 
 /// Visits the entries of `buffer`, with checkpoints between them.
-fn visit_entries<V: Visitor>(
+fn visit_all<V: Visitor>(
     buffer: &Listing,
     node: &NodeOf<V>,
     dirs: &OpenDirs<'_>,

@@ -82,7 +82,7 @@ pub(crate) trait Visitor: Sync + Sized + Sharer {
     fn settings(&self) -> &Settings;
 
     /// Finds out what pays on the filesystem of the operands. Called once at most, see [`tuning()`].
-    fn find_tuning(&self) -> Tuning;
+    fn tune(&self) -> Tuning;
 
     /// Returns the path of an operand, as the caller names it; of a copy, that of the source.
     fn operand_path(&self, operand: u32) -> &Path;

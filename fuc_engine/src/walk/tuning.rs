@@ -149,7 +149,7 @@ impl Tuning {
 pub(crate) fn tuning<V: Visitor>(visitor: &V) -> &Tuning {
     let settings = visitor.settings();
     settings.tuning.get_or_init(|| {
-        let found = visitor.find_tuning();
+        let found = visitor.tune();
         match settings.is_alone() {
             true => Tuning {
                 enters_early: found.enters_early,
@@ -185,7 +185,7 @@ pub(super) fn zones<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> Zones {
         Some(group << 1 | u64::from(side == Side::Dest))
     };
     let zones = V::Dir::SIDES.iter().filter_map(zone);
-    zones.fold(Zones::NONE, Zones::including)
+    zones.fold(Zones::NONE, Zones::plus)
 }
 
 // Figures are ratios of times on two cores (Linux 6.18, tmpfs unless stated otherwise, medians of

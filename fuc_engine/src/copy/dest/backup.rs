@@ -162,7 +162,7 @@ impl BackupNumbers {
         // The directory may have its copied time of access already.
         let (dir, _) = sys::open_directory_noatime(dir, parent, Symlinks::Follow)?;
         let mut listing = Listing::with_capacity(32 << 10);
-        while listing.read_more(dir.as_fd())? {
+        while listing.refill(dir.as_fd())? {
             for entry in listing.entries() {
                 if let Some((base, number)) = parse_numbered(entry.name.to_bytes()) {
                     self.note(base, number);

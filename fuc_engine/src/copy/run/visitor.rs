@@ -73,7 +73,7 @@ impl Visitor for CopyRun<'_> {
         &self.ctx.settings
     }
 
-    fn find_tuning(&self) -> Tuning {
+    fn tune(&self) -> Tuning {
         let ctx = &self.ctx;
         let opened = match ctx.target {
             // A dest that is not a directory does not need more workers.

@@ -224,14 +224,14 @@ fn record_zones(
     task: u32,
     worker: &mut Worker<'_, '_, Numbers<Mutex<Vec<u32>>>>,
 ) {
-    let zones = Zones::NONE.including(u64::from(task % 2));
+    let zones = Zones::NONE.plus(u64::from(task % 2));
     if worker.should_put_off(zones) {
         return worker.push(task, When::PutOff);
     }
     worker.enter_zones(zones);
     assert!(worker.shared.occupancy.is_occupied(zones));
     if task == 199 {
-        worker.shared.occupancy.count_out(Zones::NONE.including(0));
+        worker.shared.occupancy.count_out(Zones::NONE.plus(0));
     }
     order.lock().unwrap().push(task);
     worker.leave_zones();
@@ -241,7 +241,7 @@ fn record_zones(
 fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
     let job = numbers(Mutex::default(), 1, 1, record_zones);
     scope(&job, |worker| {
-        worker.shared.occupancy.count_in(Zones::NONE.including(0));
+        worker.shared.occupancy.count_in(Zones::NONE.plus(0));
         tasks.for_each(|task| worker.push(task, When::Next));
         worker.run_all();
     });
@@ -284,7 +284,7 @@ fn with_surplus(check: impl FnOnce(&mut Worker<'_, '_, Numbers<()>>)) {
 fn a_parked_worker_is_in_no_zone() {
     with_surplus(|worker| {
         let (gate, occupancy) = (&worker.shared.gate, &worker.shared.occupancy);
-        let zones = Zones::NONE.including(0);
+        let zones = Zones::NONE.plus(0);
         thread::scope(|threads| {
             let other = threads.spawn(|| {
                 while gate.has_surplus() {
