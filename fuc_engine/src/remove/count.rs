@@ -75,7 +75,11 @@ impl Survey<'_> {
             filter,
             ..
         } = self.setup;
-        let found = Arc::new(Found::new(self.content));
+        let found = Arc::new(Found {
+            content: self.content,
+            counts: Counts::default(),
+            seen: Mutex::default(),
+        });
         let removal = RemoveOp {
             execution: Execution::DryRun,
             threads: Some(NonZeroUsize::MIN),
@@ -130,14 +134,6 @@ struct Found {
 }
 
 impl Found {
-    fn new(content: Content) -> Self {
-        Self {
-            content,
-            counts: Counts::default(),
-            seen: Mutex::default(),
-        }
-    }
-
     fn count_entry(&self, stat: Option<&Stat>) {
         self.counts.add(1, stat.map_or(0, |stat| self.bytes(stat)));
     }

@@ -6,13 +6,7 @@ use std::sync::Arc;
 use crate::node::{Dir, Marks, Node, Place, Side};
 use crate::sys::DirSlot;
 
-pub(super) struct RemoveDir(DirSlot);
-
-impl RemoveDir {
-    pub(super) fn new() -> Self {
-        Self(DirSlot::empty())
-    }
-}
+pub(super) struct RemoveDir(pub(super) DirSlot);
 
 impl Dir for RemoveDir {
     type State = State;

@@ -25,7 +25,7 @@ use crate::observer::{Observer, Summary};
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
-use crate::sys::{self, Listed, Storage, Symlinks};
+use crate::sys::{self, DirSlot, Listed, Storage, Symlinks};
 use crate::walk::{
     self, OpenDirs, Purpose, Settings, Task, Tuning, Unvisited, Visit, Visitor, Walk, Walker,
 };
@@ -189,7 +189,7 @@ impl<'a> Removal<'a> {
                     Purpose::ProcessEntries => State::new(0, consent, LEFT_ALONE),
                 };
                 let finished = worker.scratch.finished.take();
-                let node = Node::new(place, state, RemoveDir::new(), finished);
+                let node = Node::new(place, state, RemoveDir(DirSlot::empty()), finished);
                 self.context.descriptors.adopt(&node, Side::Source, fd);
                 return Some(node);
             }

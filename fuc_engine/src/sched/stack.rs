@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+/// Its methods keep the number of inherited tasks right. All else is asked of the tasks themselves.
 pub(super) struct Stack<T> {
     /// The oldest task is the first.
     pub(super) tasks: VecDeque<T>,
@@ -17,29 +18,12 @@ impl<T> Stack<T> {
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.tasks.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.tasks.is_empty()
-    }
-
     /// Takes the newest task to run it. All others are inherited then.
     #[inline]
     pub(super) fn begin_newest(&mut self) -> Option<T> {
         let task = self.tasks.pop_back()?;
         self.inherited = self.tasks.len();
         Some(task)
-    }
-
-    #[inline]
-    pub(super) fn push(&mut self, task: T) {
-        self.tasks.push_back(task);
-    }
-
-    pub(super) fn extend(&mut self, tasks: VecDeque<T>) {
-        self.tasks.extend(tasks);
     }
 
     /// Inserts a task below the `above` newest ones.
@@ -57,10 +41,6 @@ impl<T> Stack<T> {
     pub(super) fn insert_oldest(&mut self, task: T) {
         self.inherited += 1;
         self.tasks.push_front(task);
-    }
-
-    pub(super) fn oldest(&self) -> Option<&T> {
-        self.tasks.front()
     }
 
     pub(super) fn pop_oldest(&mut self) -> Option<T> {
@@ -85,7 +65,7 @@ impl<T> Stack<T> {
         let begin = end.saturating_sub(2 * (most - 1));
         let window = self.tasks.split_off(begin);
         let mut given = VecDeque::with_capacity(1 + window.len().div_ceil(2));
-        if self.oldest().is_some_and(&can_migrate) {
+        if self.tasks.front().is_some_and(&can_migrate) {
             given.extend(self.pop_oldest());
         }
         for (position, task) in (begin..).zip(window) {

@@ -227,7 +227,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline]
     pub(crate) fn push(&mut self, task: J::Task, when: When) {
         match when {
-            When::Next => self.stack.push(task),
+            When::Next => self.stack.tasks.push_back(task),
             When::AfterNewest => self.stack.insert_below(1, task),
             When::AfterOwn => self.stack.insert_below_own(task),
             When::PutOff => {
@@ -245,7 +245,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// Returns `true` if the running task should be [put off](When::PutOff), because another worker is in one of its
     /// zones, and a queued task may be in others.
     pub(crate) fn should_put_off(&self, zones: Zones) -> bool {
-        self.put_off < MOST_PUT_OFF.min(self.stack.len())
+        self.put_off < MOST_PUT_OFF.min(self.stack.tasks.len())
             && self.shared.occupancy.is_occupied(zones)
     }
 
@@ -272,7 +272,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
 
     /// Returns how many tasks are queued on this worker.
     pub(crate) fn queued_tasks(&self) -> usize {
-        self.stack.len()
+        self.stack.tasks.len()
     }
 
     /// Returns `true` if another worker would take a task now.
@@ -296,7 +296,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         while !self.shared.gate.is_over() {
             self.run_stack();
             match self.shared.gate.await_tasks(self.number, self.job.thief()) {
-                Some(tasks) => self.stack.extend(tasks),
+                Some(tasks) => self.stack.tasks.extend(tasks),
                 None => return,
             }
         }
@@ -308,7 +308,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
         let _end = EndScope(gate);
         let mut tasks = gate.await_first_tasks(number, thief);
         while let Some(next) = tasks {
-            self.stack.extend(next);
+            self.stack.tasks.extend(next);
             self.run_stack();
             tasks = gate.await_tasks(number, thief);
         }
@@ -324,7 +324,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
             if self.shared.gate.has_delivery() {
                 self.take_batch();
             }
-            let has_more = !self.stack.is_empty();
+            let has_more = !self.stack.tasks.is_empty();
             // Short tasks are recorded together, because each record writes to memory that all workers
             // share.
             let recorded = match has_more && self.shared.meter.continues(&self.interval) {
@@ -348,7 +348,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     #[inline(never)]
     fn take_batch(&mut self) {
         let batch = self.shared.gate.take_batch();
-        self.stack.extend(batch.unwrap_or_default());
+        self.stack.tasks.extend(batch.unwrap_or_default());
     }
 
     /// Hands out work, or waits if there are too many workers. A long task calls it between its
@@ -454,7 +454,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     /// operations are expected, leaves the oldest task as a spare. Parks this worker if too many are active.
     #[inline(always)]
     fn adapt(&mut self, keep: usize) {
-        if self.stack.len() > keep {
+        if self.stack.tasks.len() > keep {
             J::give(self);
             let gate = &self.shared.gate;
             if self.fast_parts < FAST_PARTS && gate.has_company() && !gate.is_starving() {
@@ -516,7 +516,7 @@ impl<'s, 'e, J: Job> Worker<'s, 'e, J> {
     }
 
     fn can_give_oldest(&self) -> bool {
-        let oldest = self.stack.oldest();
+        let oldest = self.stack.tasks.front();
         oldest.is_some_and(|task| self.job.can_migrate(task))
     }
 

@@ -14,7 +14,7 @@ use crate::remove::node::{
     Consent, ENTRIES_ONLY, INCOMPLETE, KEPT, LEFT_ALONE, RemoveDir, RemoveNode, RemovePlace,
     SHRUNK, State,
 };
-use crate::sys::Fd;
+use crate::sys::{DirSlot, Fd};
 use crate::walk::{Shared, Sharer};
 
 impl Sharer for Removal<'_> {
@@ -28,7 +28,7 @@ impl Sharer for Removal<'_> {
 
     fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
         let state = State::new(0, Consent::ToRemove, ENTRIES_ONLY);
-        Node::new(place, state, RemoveDir::new(), None)
+        Node::new(place, state, RemoveDir(DirSlot::empty()), None)
     }
 
     fn reach_first(&self, operand: u32, side: Side) -> Result<Fd, Errno> {

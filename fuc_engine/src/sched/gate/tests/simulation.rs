@@ -113,7 +113,7 @@ impl Simulation {
         };
         simulation.add_worker(0);
         let root = simulation.directory(0);
-        simulation.workers[MAIN].stack.push(root);
+        simulation.workers[MAIN].stack.tasks.push_back(root);
         while let Some(Reverse((now, worker))) = simulation.events.pop() {
             simulation.now = now;
             simulation.step(worker);
@@ -151,10 +151,10 @@ impl Simulation {
         let mut resumes = self.now;
         if let Some(task) = self.workers[number].running.take() {
             resumes = self.end_part(number, task);
-        } else if self.workers[number].stack.is_empty() {
+        } else if self.workers[number].stack.tasks.is_empty() {
             resumes = self.take_lock(LOCK);
             match self.gate.poll() {
-                Some(tasks) => self.workers[number].stack.extend(tasks),
+                Some(tasks) => self.workers[number].stack.tasks.extend(tasks),
                 None => return self.idle.push(number),
             }
         }
@@ -198,10 +198,10 @@ impl Simulation {
         let queued = task.subdirectories.min(self.many_children);
         task.subdirectories -= queued;
         if task.subdirectories > 0 {
-            worker.stack.push(task);
+            worker.stack.tasks.push_back(task);
         }
-        (0..queued).for_each(|_| worker.stack.push(child));
-        match worker.stack.is_empty() {
+        (0..queued).for_each(|_| worker.stack.tasks.push_back(child));
+        match worker.stack.tasks.is_empty() {
             true => self.now,
             false => self.adapt(number, 1),
         }
@@ -209,7 +209,7 @@ impl Simulation {
 
     fn adapt(&mut self, number: usize, keep: usize) -> Nanos {
         let stack = &mut self.workers[number].stack;
-        if stack.len() <= keep || !self.gate.is_starving() {
+        if stack.tasks.len() <= keep || !self.gate.is_starving() {
             return self.now;
         }
         let recipient = self
