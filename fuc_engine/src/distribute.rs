@@ -94,7 +94,8 @@
 //! # Where it is
 //!
 //! Nothing of this is compiled without the feature `distribute`: this module, `walk/sharing`, `sched/others`,
-//! `copy/run/sharing` and `remove/run/sharing`. `walk/mod`, `copy/make/file` and `setup` say what a run does instead.
+//! `copy/run/sharing`, and what calls them in `walk/mod`, `remove/run`, `copy/run` and `copy/run/pipeline`. `setup` and
+//! `copy/make/file` say what a copy does instead.
 
 use std::ffi::CStr;
 use std::ops::{Deref, Range};

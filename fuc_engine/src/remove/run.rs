@@ -30,9 +30,6 @@ use crate::walk::{
     self, OpenDirs, Purpose, Settings, Task, Tuning, Unvisited, Visit, Visitor, Walk, Walker,
 };
 
-#[cfg(feature = "distribute")]
-mod sharing;
-
 /// A directory is listed at most this many times. It is listed again if it is not empty in
 /// the end, because other processes add entries to it.
 const MOST_PASSES: u8 = 8;
@@ -556,5 +553,50 @@ impl Visitor for Removal<'_> {
 
     fn roots(&self) -> &dyn Roots {
         &self.context
+    }
+}
+
+#[cfg(feature = "distribute")]
+impl walk::Sharer for Removal<'_> {
+    fn shared(&self) -> Option<&walk::Shared<'_, RemoveDir>> {
+        self.shared.as_ref()
+    }
+
+    fn operands(&self) -> usize {
+        self.context.operands.len()
+    }
+
+    fn borrow(&self, place: RemovePlace, _inheritance: u8) -> RemoveNode {
+        let state = State::new(0, super::node::Consent::ToRemove, super::node::ENTRIES_ONLY);
+        Node::new(place, state, RemoveDir(DirSlot::empty()), None)
+    }
+
+    fn reach_first(&self, operand: u32, side: Side) -> Result<sys::Fd, Errno> {
+        let dir = self.context.open_operand(operand, side)?;
+        if self.context.options.one_file_system {
+            // The first call notes the filesystem.
+            super::guards::is_on_other_filesystem(&self.context, operand, dir.as_fd())?;
+        }
+        Ok(dir)
+    }
+
+    fn reach_below(&self, dir: BorrowedFd<'_>, name: &CStr, side: Side) -> Result<sys::Fd, Errno> {
+        self.context.open_below(dir, name, side)
+    }
+
+    fn end_borrowed(&self, node: &RemoveNode) -> crate::distribute::Finished {
+        let marks = &node.state.marks;
+        crate::distribute::Finished {
+            kept: marks.has(INCOMPLETE),
+            left_alone: marks.has(LEFT_ALONE),
+            changed: marks.has(SHRUNK),
+        }
+    }
+
+    fn note_finished(&self, node: &Node<RemoveDir>, finished: crate::distribute::Finished) {
+        let kept = u16::from(finished.kept) * KEPT;
+        let left_alone = u16::from(finished.left_alone) * LEFT_ALONE;
+        let shrunk = u16::from(finished.changed) * SHRUNK;
+        node.state.marks.set(kept | left_alone | shrunk);
     }
 }
