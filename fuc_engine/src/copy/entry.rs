@@ -263,7 +263,8 @@ impl Entry<'_> {
     #[inline]
     pub(super) fn may_be_met(&self) -> bool {
         let is_existing = |node: &CopyNode| node.state.origin() == Origin::Existing;
-        self.ctx.merges_directories || self.node.is_some_and(is_existing)
+        let has_several_names = self.ctx.merges_directories || self.node.is_some_and(is_existing);
+        has_several_names && !self.ctx.settings.is_alone()
     }
 
     /// Returns `true` if the directory of the dest is on a native filesystem.
