@@ -89,6 +89,7 @@
 //!   because of hard links or of case, two engines may write to it together.
 //! - It knows only its own large files when it looks for free space.
 //! - It does not try again a removal that fails because the filesystem is full.
+//! - It counts what it deletes. Each engine has [the limit](crate::Deletion::most) of its own.
 //! - It takes all operands at once. A dry run is not shared.
 //!
 //! # Where it is

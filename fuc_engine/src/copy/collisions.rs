@@ -7,7 +7,7 @@
 //!   another process. It is replaced only if it cannot be the former; see [`may_be_other_copy`].
 //! - **In an older directory**, a file may be replaced, as by cp. Here the [`Writers`](super::writers::Writers) make
 //!   sure that no two workers of this process write it at once, and that directories that become one are filled one after
-//!   the other. Several engines are not kept apart.
+//!   the other.
 //! - **An operand** may name a source or a dest that an earlier operand has named; see [`note_source`].
 
 use std::ffi::{CStr, CString};
@@ -111,7 +111,7 @@ pub(super) fn begin_filling(ctx: &Context<'_>, node: CopyNode) -> Option<CopyNod
     ctx.writers.begin_directory(dest, node, stays)
 }
 
-/// Forgets the dests in a directory that nothing is copied to any more, also if it belongs to another engine.
+/// Forgets the dests in a directory that nothing is copied to any more.
 pub(super) fn forget_dests_in(ctx: &Context<'_>, node: &CopyNode) {
     if shares_dests(ctx, node) {
         ctx.writers.forget_in(node);

@@ -2,7 +2,7 @@
 //!
 //! A directory's copy is made when the directory is entered, and gets its final mode when the
 //! last entry under it is finished, by the same climb that removes a directory in a removal.
-//! Everything else takes one way. It ends early for an entry that waits, or goes to another engine: before `settle`, nothing is
+//! Everything else takes one way. It ends early for an entry that waits or is given away: before `settle`, nothing is
 //! done about its dest.
 //!
 //! ```text

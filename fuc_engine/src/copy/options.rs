@@ -340,7 +340,7 @@ pub struct Deletion {
     pub excluded: bool,
     /// The largest number of entries to delete. A name that has more entries below it than are left stays, and after
     /// it everything else. [`Summary::not_deleted`](crate::Summary::not_deleted) counts them. Entries that another
-    /// process adds in the meantime are not counted. Each of several engines has a limit of its own.
+    /// process adds in the meantime are not counted.
     pub most: Option<u64>,
 }
 

@@ -159,6 +159,10 @@ impl<'a> CopyRun<'a> {
         }
     }
 
+    fn is_shared(&self) -> bool {
+        self.ctx.policy.options.setup.exchange.is_some()
+    }
+
     fn assists(&self) -> bool {
         self.ctx.policy.options.setup.assists
     }

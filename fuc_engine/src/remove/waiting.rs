@@ -19,8 +19,8 @@
 //! It ends: each success takes a name away. After about two seconds of pauses without a success, the names that still
 //! wait are reported.
 //!
-//! Two kinds of names never wait, and are reported at once: those in a run that several engines share, and those for
-//! which the list has no place.
+//! Two kinds of names never wait, and are reported at once: those of a closed list, and those for which the list has no
+//! place.
 
 use std::os::fd::AsFd;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | clone | if asked for, for large files, and if zeros become holes | always |
 //! | `copy_file_range` | if the options do not restrict blocks | if the filesystem can |
-//! | [`Divide`] | if several engines share the copy, for large files | never |
+//! | [`Divide`] | for large files, if the caller has helpers | never |
 //! | `read` and `write` | always possible | never |
 //!
 //! If the source is on the filesystem of a server, `copy_file_range` is the best way as long as the server
@@ -173,7 +173,7 @@ pub(super) fn has_holes(stat: &Stat) -> bool {
     blocks < stat.st_size as u64 / 512
 }
 
-/// Lets several engines copy parts of a file.
+/// Lets helpers of the caller copy parts of a file.
 pub(super) trait Divide {
     /// Copies a range, as long as `goes_on` returns `true`. Returns `false` if something is missing.
     fn divide(&self, range: Range<u64>, goes_on: &mut dyn FnMut() -> bool) -> bool;
@@ -305,7 +305,7 @@ impl<'a> ContentCopy<'a> {
         Ok(())
     }
 
-    /// Lets several engines copy what is left to a dest that has its whole size. What they copy is counted by them.
+    /// Lets helpers of the caller copy what is left to a dest that has its whole size. What they copy is counted by them.
     fn try_dividing(&mut self) -> Result<Rung, ContentError> {
         let Some(divide) = self.dest.divide else {
             return Ok(Rung::NotHere);

@@ -50,7 +50,7 @@ pub(crate) enum Naming {
     AtOnce,
     /// The dest gets its name when it is complete, if that is possible. It has none until then.
     WhenComplete,
-    /// It has a hidden name until it is complete, and is renamed then. If it replaces nothing, several engines fill it.
+    /// It has a hidden name until it is complete, and is renamed then. If it replaces nothing, helpers of the caller fill it, too.
     Hidden(Box<CStr>, Replaces),
 }
 
@@ -206,7 +206,7 @@ impl ClosedDest<'_> {
     }
 }
 
-/// Returns `true` if several engines copy parts of a source: the content must be read and written, and zeros in several
+/// Returns `true` if helpers of the caller copy parts of a source: the content must be read and written, and zeros in several
 /// parts need not be found together.
 fn is_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
     let options = entry.ctx.policy.options;
@@ -244,7 +244,7 @@ fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Opti
     Some(OpenDest::new_file(file, Naming::WhenComplete))
 }
 
-/// Creates a file in the directory of the dest, which has another name until it is complete. If other engines must open it,
+/// Creates a file in the directory of the dest, which has another name until it is complete. If helpers of the caller must open it,
 /// and it gets its mode last, the owner may.
 fn create_beside<'w>(
     entry: &Entry<'_>,

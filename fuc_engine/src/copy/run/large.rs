@@ -14,7 +14,7 @@
 //! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
 //! | 4 MiB | is a task of its own, and waits for room, unless 64 others wait | `TASK_FROM` |
 //! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
-//! | as `Exchange::divides` says | is copied in parts by several engines | `dest::is_divided` |
+//! | as the caller says | is copied in parts by helpers of the caller | `dest::is_divided` |
 //! | 64 MiB | is compared at once by `--verify` | `verifying::BATCH_BYTES` |
 //!
 //! # Room

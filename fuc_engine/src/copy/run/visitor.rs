@@ -48,8 +48,7 @@ const MANY: usize = 8;
 fn enters_early(run: &CopyRun<'_>) -> bool {
     let in_any_order = !run.ctx.settings.is_in_order && !run.ctx.report.wants_events();
     // Others may get directories that were not entered.
-    let is_free =
-        run.ctx.policy.options.setup.exchange.is_none() && !run.ctx.descriptors.are_short();
+    let is_free = !run.is_shared() && !run.ctx.descriptors.are_short();
     in_any_order && is_free && walk::tuning(run).enters_early
 }
 
