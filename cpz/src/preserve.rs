@@ -164,3 +164,25 @@ fn parse(flag: &str, list: &OsStr, charset: Charset) -> Result<Vec<Attribute>, U
         .map(|word| choose(flag, OsStr::from_bytes(word), &ATTRIBUTES, charset))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_attributes_that_are_named_must_be_possible() {
+        let kept = |lists: &[&str]| {
+            let mut flags = PreserveFlags::default();
+            for list in lists {
+                let list = Some(OsStr::new(list));
+                flags.preserve(list, Charset::Ascii).unwrap();
+            }
+            flags.attributes().xattrs
+        };
+        assert_eq!(kept(&["all"]), Xattrs::Warn);
+        assert_eq!(kept(&["x", "all"]), Xattrs::Require);
+        let mut archive = PreserveFlags::default();
+        archive.preserve_archive();
+        assert_eq!(archive.attributes(), Preserve::all());
+    }
+}

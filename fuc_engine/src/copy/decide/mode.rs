@@ -185,3 +185,50 @@ pub(crate) fn without_owner(preserve: &Preserve, mode: u32, kind: FileType) -> u
         _ => mode,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands show the modes of finished copies, but not those before.
+    #[test]
+    fn special_bits_are_created_only_if_the_owner_stays() {
+        let kept = Preserve::default();
+        let owned = Preserve {
+            ownership: true,
+            ..kept
+        };
+        assert_eq!(for_special_file(&kept, 0o4644), 0o4644);
+        assert_eq!(for_special_file(&owned, 0o4644), 0o4600);
+        assert_eq!(for_directory(&kept, 0o7755), 0o7755);
+        assert_eq!(for_directory(&owned, 0o7755), 0o1700);
+    }
+
+    /// Only another user could see these bits: the owner of the copy.
+    #[test]
+    fn another_owner_gets_no_special_bits() {
+        for (mode, kind, left) in [
+            (ModePolicy::Preserve, FileType::RegularFile, 0o755),
+            (ModePolicy::Preserve, FileType::Directory, 0o755),
+            (ModePolicy::Default, FileType::Fifo, 0o7755),
+            (ModePolicy::Default, FileType::Directory, 0o1755),
+        ] {
+            let preserve = Preserve {
+                mode,
+                ..Preserve::default()
+            };
+            assert_eq!(
+                without_owner(&preserve, 0o7755, kind),
+                left,
+                "{mode:?} {kind:?}"
+            );
+        }
+    }
+
+    /// The bit of another group would be lost.
+    #[test]
+    fn a_directory_that_existed_keeps_its_set_group_id_bit() {
+        assert_eq!(of_unfilled_directory(0o2311, Origin::Created), Some(0o2311));
+        assert_eq!(of_unfilled_directory(0o2311, Origin::Existing), None);
+    }
+}

@@ -473,3 +473,88 @@ impl NamedFiles {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A dest that may be the copy of another name, and is not the source.
+    struct Distinct {
+        may_be_other_copy: bool,
+    }
+
+    impl Lookups for Distinct {
+        fn may_be_other_copy(&self) -> bool {
+            self.may_be_other_copy
+        }
+        fn sameness(&self) -> Sameness {
+            Sameness::Distinct
+        }
+        fn time_stands_for_source(&self) -> bool {
+            unreachable!()
+        }
+        fn is_in_doubt(&self) -> bool {
+            unreachable!()
+        }
+        fn targets_are_equal(&self) -> bool {
+            unreachable!()
+        }
+        fn ask(&self) -> bool {
+            unreachable!()
+        }
+        fn may_be_source(&self) -> bool {
+            unreachable!()
+        }
+        fn may_write(&self) -> bool {
+            unreachable!()
+        }
+    }
+
+    /// Only a race that no test can provoke shows these decisions. The commands show the others.
+    #[test]
+    fn a_dest_that_was_exchanged_is_not_followed_and_another_spelling_stays() {
+        let all = CopyOp::new();
+        let none = CopyOp::new().with(|options| options.rules.replace = Replace::None);
+        let (write, stay) = (Way::Write(Symlinks::NoFollow), Way::Stay(Errno::EXIST));
+        for (options, treatment, kind, settled) in [
+            (
+                &none,
+                DestTreatment::WrittenTo,
+                FileType::RegularFile,
+                Settled::Make(stay),
+            ),
+            (
+                &none,
+                DestTreatment::WrittenTo,
+                FileType::Directory,
+                Settled::Keep,
+            ),
+            (
+                &all,
+                DestTreatment::LinkedOver,
+                FileType::RegularFile,
+                Settled::Make(write),
+            ),
+        ] {
+            let may_be_other_copy = treatment == DestTreatment::WrittenTo;
+            let rules = Rules {
+                options,
+                treatment,
+                symlinks: Symlinks::NoFollow,
+                directory: match may_be_other_copy {
+                    true => Origin::Created,
+                    false => Origin::Existing,
+                },
+                is_made: false,
+                creates_through_links: false,
+            };
+            let pair = Pair {
+                source: Facts::example(FileType::RegularFile, 1),
+                dest: Facts::example(kind, 9),
+                is_behind_link: false,
+                lookups: &Distinct { may_be_other_copy },
+            };
+            assert_eq!(settle(rules, Making::File, &pair), settled, "{kind:?}");
+        }
+    }
+}
