@@ -50,6 +50,7 @@ fn interface() -> Result<String, Skip> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn the_public_interface_is_the_one_in_the_list() {
     let interface = testkit::or_skip!(interface());
     // A new version of that crate would then be a new version of this one.
