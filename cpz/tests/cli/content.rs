@@ -30,7 +30,7 @@ fn content_of_files() {
         d/f=content @77 d/l->f @77 d @77
         cpz d new",
     );
-    if testkit::probe::supports_xattrs(&std::env::temp_dir()) {
+    if testkit::probe::supports_xattrs(&testkit::tree::place()) {
         CP.rows("d/f=content xattr:user.note=x d xattr:user.note=y \n cpz d new");
     }
     CP.check("f new", |tree| {

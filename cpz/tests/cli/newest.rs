@@ -154,7 +154,7 @@ fn a_failed_copy_leaves_the_permissions_of_its_dest() {
         "a=x %600 e=y %(666|4755|2640)
         cp (-p|-a|--preserve=ownership) --reflink=always a e",
     );
-    if supports_acls(&std::env::temp_dir()) {
+    if supports_acls(&testkit::tree::place()) {
         NEWEST_CP.rows("a=x %600 e=y %664 acl:u:1:rw,m::rw \n cp -p --reflink=always a e");
     }
 }

@@ -172,13 +172,14 @@ fn dests_that_are_kept_or_not() {
         r#"
         # What is complete is kept: other content with the same size and time is trusted. The rest has another time, another
         # size, or does not exist.
-        s/a=1 @1.1 s/b=2 @1.1 s/c==s/b s/link->a @1.1 s/fifo<fifo> @1.1
-        d/a=x @1.1 d/b=y @2.2 d/link->a @1.1 d/fifo<fifo> @1.1
+        s/a=1 @1.1 s/b=2 @1.1 s/c= s/link->a @1.1 s/fifo<fifo> @1.1 d/a=x @1.1 d/b=y @2.2 d/link->a @1.1 d/fifo<fifo> @1.1
         cpz -aTv --resume --stats=json s d
         > 's/b' -> 'd/b'
         > 's/c' -> 'd/c'
         > ..."kept":3,...
-        = d/b=2 d/c==d/b
+        = d/b=2 d/c=
+        s/a=1 @1.1 s/b=2 @1.1 s/c==s/b s/link->a @1.1 s/fifo<fifo> @1.1
+        d/a=x @1.1 d/b=y @2.2 d/link->a @1.1 d/fifo<fifo> @1.1
         cpz -aT --resume --verify --progress=always s d
         ! 'd/a' differs from 's/a'...
         !! ..., 3 kept, 2 compared

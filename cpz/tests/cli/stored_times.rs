@@ -13,7 +13,7 @@ use testkit::{
     probe::{Fs, LoopMount, NOBODY},
     run::{Run, Status},
     served,
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, place},
 };
 
 use crate::support::{CPZ, NEWEST_CP, succeeds};
@@ -24,11 +24,11 @@ const COPIES: [&[&str]; 2] = [&["-auT"], &["-aT", "--resume"]];
 const BYTES: usize = 3;
 
 fn whole_seconds() -> Result<LoopMount, testkit::probe::Skip> {
-    LoopMount::new_in(&std::env::temp_dir(), Fs::Ext4, 32, &["-I", "128"])
+    LoopMount::new_in(&place(), Fs::Ext4, 32, &["-I", "128"])
 }
 
 fn until_2038() -> Result<LoopMount, testkit::probe::Skip> {
-    LoopMount::new_in(&std::env::temp_dir(), Fs::Xfs, 300, &["-m", "bigtime=0"])
+    LoopMount::new_in(&place(), Fs::Xfs, 300, &["-m", "bigtime=0"])
 }
 
 fn at(seconds: i64, nanoseconds: u32) -> SystemTime {

@@ -369,7 +369,7 @@ fn a_file_as_large_as_can_be_is_copied() {
 fn a_hole_that_is_larger_than_the_largest_file_is_not_filled() {
     // With blocks of 1 KiB, the largest file of ext4 has 4 TiB.
     let ext4 = or_skip!(LoopMount::new_in(
-        &std::env::temp_dir(),
+        &testkit::tree::place(),
         Fs::Ext4,
         16,
         &["-b", "1024"]

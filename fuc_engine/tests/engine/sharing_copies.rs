@@ -340,7 +340,7 @@ fn filters_of_directories_are_found_by_each_engine() {
 
 #[test]
 fn directories_on_other_filesystems_stay_empty_if_that_is_asked_for() {
-    let elsewhere = Scratch::new();
+    let elsewhere = Scratch::new_in(&std::env::temp_dir());
     let twins = Twins::new();
     let device = |path: &Path| fs::metadata(path).unwrap().dev();
     if device(elsewhere.path()) == device(twins.scratch.path()) {

@@ -1,14 +1,13 @@
 //! Filesystems of several kinds, made in image files and mounted.
 
 use std::{
-    env,
     ffi::OsStr,
     fs::{self, File},
     path::{Path, PathBuf},
 };
 
 use super::{Skip, need_root, run};
-use crate::tree::Scratch;
+use crate::tree::{Scratch, place};
 
 /// A kind of filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +62,7 @@ impl LoopMount {
     /// # Errors
     /// Fails without root, if a program is missing, or if the kernel refuses.
     pub fn new(fs: Fs, size_mib: u64) -> Result<Self, Skip> {
-        Self::new_in(&env::temp_dir(), fs, size_mib, &[])
+        Self::new_in(&place(), fs, size_mib, &[])
     }
 
     /// Does the same as [`new`](Self::new), with the image and the mount point in `dir`, and with more options for `mkfs`. A

@@ -26,7 +26,7 @@
 //! A row without expectations is a comparison. A row with expectations whose tree has no changes must leave it as it is.
 
 use std::{
-    env, mem,
+    mem,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::OnceLock,
 };
@@ -38,7 +38,7 @@ use super::{
 use crate::{
     probe::{FuseMount, Habits, NOBODY, Skip, is_root, supports_acls, supports_xattrs},
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, remove_for_sure, words},
+    tree::{Scratch, Tree, place, remove_for_sure, words},
 };
 
 /// A command line and what belongs to it.
@@ -201,8 +201,8 @@ impl<'a> Table<'a> {
                 "root" if is_root() => parity,
                 "root" => return Err(Skip("only root can do this".into())),
                 "strace" => can_trace().map(|()| parity)?,
-                "acls" if supports_acls(&env::temp_dir()) => parity,
-                "xattrs" if supports_xattrs(&env::temp_dir()) => parity,
+                "acls" if supports_acls(&place()) => parity,
+                "xattrs" if supports_xattrs(&place()) => parity,
                 missing @ ("acls" | "xattrs") => {
                     return Err(Skip(format!("there are no {missing}")));
                 }

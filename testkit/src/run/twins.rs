@@ -1,7 +1,7 @@
 //! The same tree twice, for two commands whose results are compared. Timestamps that depend on the moment of
 //! building are made equal.
 
-use std::{env, io, ops::RangeInclusive, path::PathBuf};
+use std::{io, ops::RangeInclusive, path::PathBuf};
 
 use rustix::{
     fs::{AtFlags, Gid, Timespec, Timestamps, Uid, chownat, utimensat},
@@ -10,7 +10,7 @@ use rustix::{
 };
 
 use crate::{
-    tree::{Scratch, Tree},
+    tree::{Scratch, Tree, place},
     walk::{Found, Visitor, walk},
 };
 
@@ -45,7 +45,7 @@ impl Twins {
     #[track_caller]
     pub(super) fn make<const N: usize>(&self, build: impl Fn(&Tree)) -> [Scratch; N] {
         let begin = now();
-        let parent = self.parent.clone().unwrap_or_else(env::temp_dir);
+        let parent = self.parent.clone().unwrap_or_else(place);
         let twins = [(); N].map(|()| Scratch::new_in(&parent));
         for twin in &twins {
             build(&Tree::at(twin.path()));

@@ -1,9 +1,9 @@
-use std::{env, time::Duration};
+use std::time::Duration;
 
 use super::*;
 use crate::{
     probe,
-    tree::{Scratch, Tree, chain},
+    tree::{Scratch, Tree, chain, place},
 };
 
 /// Builds two trees and describes how they differ in `attributes`.
@@ -121,8 +121,8 @@ fn each_difference_is_seen() {
     for (attributes, left, right, expected) in ROWS {
         let is_possible = match attributes {
             Attributes::OWNER | Attributes::DEVICE => probe::is_root(),
-            Attributes::XATTRS if right.contains("acl:") => probe::supports_acls(&env::temp_dir()),
-            Attributes::XATTRS => probe::supports_xattrs(&env::temp_dir()),
+            Attributes::XATTRS if right.contains("acl:") => probe::supports_acls(&place()),
+            Attributes::XATTRS => probe::supports_xattrs(&place()),
             _ => true,
         };
         if !is_possible {

@@ -1,7 +1,6 @@
 use std::panic;
 
 use super::*;
-use crate::run::twin;
 
 /// A command that runs GNU's under another name, and without `-r` or `--recursive` fails.
 fn rm() -> Pair {
@@ -77,33 +76,4 @@ fn lines_are_expanded() {
         words,
         ["ab1", "ab2", "ac1", "ac2", "d e", "", "f\n", "{x,y}"]
     );
-}
-
-#[test]
-fn words_make_each_kind_of_entry() {
-    let (planted, built) = twin(|tree| {
-        tree.plant(
-            "f=x %600 @5.7 l->f h==f p<fifo> %620 s<socket> d/e/ d %700 'a b=c d' n=~2 d/{x,y}=",
-        );
-    });
-    let by_hand = Scratch::new();
-    drop(built);
-    Tree::at(by_hand.path())
-        .file("f", "x")
-        .mode(0o600)
-        .mtime(std::time::Duration::new(5, 7))
-        .symlink("l", "f")
-        .hardlink("f", "h")
-        .fifo("p")
-        .mode(0o620)
-        .socket("s")
-        .dir("d/e")
-        .select("d")
-        .mode(0o700)
-        .file("a b", "c d")
-        .file("n", crate::tree::noise(2))
-        .file("d/x", "")
-        .file("d/y", "");
-    let kept = Attributes::CONTENT;
-    crate::snapshot::assert_same_tree(planted, by_hand, kept);
 }
