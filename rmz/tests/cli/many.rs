@@ -53,18 +53,6 @@ fn many_entries_are_removed_by_any_number_of_threads() {
     table.rows("RMZ_THREADS=(1|8) bare rmz -rv d");
 }
 
-/// Removes 200 directories, each with a file, and 200 names that are missing. Returns both streams as one.
-fn removed_in_order(program: &Path, args: &[&str]) -> String {
-    let scratch = Scratch::in_memory();
-    let tree = Tree::at(&scratch);
-    let mut operands = Vec::new();
-    for number in 0..200 {
-        tree.plant(format!("d{number}/sub/f="));
-        operands.extend([format!("d{number}"), format!("missing{number}")]);
-    }
-    both_streams(program, &scratch, args, &operands)
-}
-
 /// Runs a command recursively. Returns both streams as one.
 fn both_streams(program: &Path, dir: &Scratch, args: &[&str], operands: &[String]) -> String {
     let run = Run::new("sh")
@@ -74,17 +62,6 @@ fn both_streams(program: &Path, dir: &Scratch, args: &[&str], operands: &[String
         .args(operands);
     let outcome = run.current_dir(dir).output();
     outcome.stdout_text().replace("rmz: ", "rm: ")
-}
-
-#[test]
-#[ignore = "slow"]
-fn prints_the_lines_of_operands_in_their_order() {
-    let rm = or_skip!(gnu("rm"));
-    let expected = removed_in_order(&rm, &["-v"]);
-    for threads in ["--threads=1", "--threads=4", "--threads=16"] {
-        let ours = removed_in_order(RMZ.as_ref(), &["-v", threads]);
-        assert!(ours == expected, "{threads}:\n{ours}");
-    }
 }
 
 #[test]
