@@ -19,7 +19,7 @@
 //! If the user must be asked in the order of the listing, it pauses at each subdirectory. Its rest then waits below the
 //! subdirectory, as a `Batch` and perhaps a `Resume`.
 //!
-//! If other engines work on the same operands, a `Received` task has come from another engine; see [`sharing`].
+//! If other engines work on the same operands, a `Received` task has come from another engine; see `sharing`.
 //!
 //! If the caller gives a filter, each buffer passes through [`filtered`] first.
 //!
