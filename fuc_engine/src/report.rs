@@ -65,7 +65,10 @@ pub(crate) struct Report<'a> {
     observer: &'a dyn Observer,
     wants_events: bool,
     throttle: Option<&'a dyn Throttle>,
-    totals: Mutex<Summary>,
+    /// The entries and bytes of all tallies. Workers add to them after each task, so no lock guards them.
+    totals: Counts,
+    /// The other numbers of the summary.
+    rest: Mutex<Summary>,
     /// The observer's own counters, which other threads read during the run.
     live: Option<&'a Counts>,
     cancel: Option<Cancel>,
@@ -78,7 +81,8 @@ impl<'a> Report<'a> {
             observer,
             wants_events: observer.wants_events(),
             throttle: setup.throttle,
-            totals: Mutex::default(),
+            totals: Counts::default(),
+            rest: Mutex::default(),
             live: observer.counts(),
             cancel: setup.cancel.clone(),
             held: Mutex::default(),
@@ -90,7 +94,7 @@ impl<'a> Report<'a> {
     pub(crate) fn must_stop(&self) -> bool {
         let is_cancelled = self.cancel.as_ref().is_some_and(Cancel::is_cancelled);
         if is_cancelled {
-            lock(&self.totals).cancelled = true;
+            lock(&self.rest).cancelled = true;
         }
         is_cancelled
     }
@@ -110,7 +114,7 @@ impl<'a> Report<'a> {
 
     /// Counts an incomplete dest that was removed because the run was cancelled.
     pub(crate) fn count_discarded(&self) {
-        lock(&self.totals).discarded += 1;
+        lock(&self.rest).discarded += 1;
     }
 
     /// Returns `true` if the observer receives events. Build paths for events only then.
@@ -126,33 +130,42 @@ impl<'a> Report<'a> {
     pub(crate) fn confirm(&self, question: Question<'_>) -> bool {
         let confirmed = self.observer.confirm(question);
         if !confirmed {
-            lock(&self.totals).declined += 1;
+            lock(&self.rest).declined += 1;
         }
         confirmed
     }
 
     /// Moves a worker's tally to the totals.
     pub(crate) fn add_tally(&self, tally: &mut Tally) {
-        let done = std::mem::take(tally);
-        if done != Tally::default() {
-            if let Some(live) = self.live {
-                live.add(done.entries, done.bytes);
-            }
-            *lock(&self.totals) += done;
+        self.add_counts(tally);
+        let rest = std::mem::take(tally);
+        if rest != Tally::default() {
+            *lock(&self.rest) += rest;
         }
     }
 
-    /// Does the same while the worker has tasks, if other threads read its counts.
+    fn add_counts(&self, tally: &mut Tally) {
+        let entries = std::mem::take(&mut tally.entries);
+        let bytes = std::mem::take(&mut tally.bytes);
+        if entries > 0 || bytes > 0 {
+            self.totals.add(entries, bytes);
+            if let Some(live) = self.live {
+                live.add(entries, bytes);
+            }
+        }
+    }
+
+    /// Moves the counts that other threads read to the totals while the worker has tasks, if they are read.
     pub(crate) fn publish(&self, tally: &mut Tally) {
         if self.live.is_some() {
-            self.add_tally(tally);
+            self.add_counts(tally);
         }
     }
 
     /// Adds bytes that no worker has counted.
     pub(crate) fn add_bytes(&self, bytes: u64) {
         if bytes > 0 {
-            lock(&self.totals).bytes += bytes;
+            self.totals.add(0, bytes);
         }
     }
 
@@ -172,11 +185,14 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn summary(&self) -> Summary {
-        let totals = *lock(&self.totals);
-        let links = totals.symlinks + totals.hard_links;
+        let rest = *lock(&self.rest);
+        let entries = self.totals.entries();
+        let links = rest.symlinks + rest.hard_links;
         Summary {
-            files: totals.entries - (totals.directories + links + totals.other + totals.unknown),
-            ..totals
+            entries,
+            files: entries - (rest.directories + links + rest.other + rest.unknown),
+            bytes: self.totals.bytes(),
+            ..rest
         }
     }
 }
@@ -274,7 +290,7 @@ impl Report<'_> {
             for diagnostic in first.remove() {
                 match diagnostic {
                     Diagnostic::Failure(error) => {
-                        lock(&self.totals).failures += 1;
+                        lock(&self.rest).failures += 1;
                         self.observer.failed(error);
                     }
                     Diagnostic::Warning(warning) => self.observer.warned(warning),
