@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 
 use testkit::{
     habits, or_skip,
-    probe::{FuseMount, Habits, Layers, Numbering, Overlay},
+    probe::{Fs, FuseMount, Habits, Layers, LoopMount, Numbering, Overlay},
     run::{Outcome, Run},
     served,
     snapshot::{Attributes, Kind, Snapshot, assert_same_tree},
@@ -138,6 +138,27 @@ fn refuses_a_copy_that_another_mount_shows_in_its_source() {
             is_refused(&outcome, operands);
             all_is_there(&scratch, &operands[1].replace("other", "stored"));
         }
+    }
+}
+
+/// Two servers that count their files give the same number to different directories.
+#[test]
+fn copies_a_directory_to_another_server_that_has_given_its_number() {
+    let numbering = Numbering::Lasting;
+    let stored = or_skip!(LoopMount::new(Fs::Tmpfs, 64));
+    for others in 0..5 {
+        let scratch = Scratch::with("source/a/a/a/f= one/ other/");
+        let mount = |from: &Path, to| FuseMount::over(from, &scratch.at(to), habits!(numbering));
+        let _one = or_skip!(mount(&scratch.at("source"), "one"));
+        let _other = or_skip!(mount(stored.path(), "other"));
+        let dest = format!("other/{others}");
+        for other in 0..others {
+            fs::create_dir(scratch.at(format!("{dest}-{other}"))).unwrap();
+        }
+        fs::create_dir(scratch.at(&dest)).unwrap();
+        copy(&scratch, ["one/a", &dest]).assert_status(0);
+        let [source, dest] = ["source/a".into(), format!("{dest}/a")].map(|at| scratch.at(at));
+        assert_same_tree(source, dest, Attributes::NAMES);
     }
 }
 

@@ -76,15 +76,17 @@ fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
         && above(entry).take(MOST_LEVELS).any(is_copy)
 }
 
-/// Returns `true` if the source was changed at about the time of the dest of `node`. Other attributes differ while the dest is
-/// filled, because clients of a server show what they have cached.
+/// Returns `true` if the source was changed at about the time of the dest of `node`, on a filesystem of the same kind and size.
+/// Other attributes differ while the dest is filled, because clients of a server show what they have cached.
 #[cold]
 fn changed_together(entry: &Entry<'_>, node: &CopyNode) -> bool {
-    let dest = entry.ctx.descriptors.pin(node, Side::Dest, entry.ctx);
-    let dest = dest.and_then(|dest| sys::stat_open(dest.as_fd()));
+    let Ok(dest) = entry.ctx.descriptors.pin(node, Side::Dest, entry.ctx) else {
+        return false;
+    };
     let seconds = |stat: &Stat| sys::changed(stat).seconds;
-    matches!((entry.stat_source(), dest), (Ok(source), Ok(dest))
-        if seconds(&source).abs_diff(seconds(&dest)) <= LONGEST_CACHED_SECONDS)
+    sys::may_be_one_filesystem(entry.source_at().dir, dest.as_fd())
+        && matches!((entry.stat_source(), sys::stat_open(dest.as_fd())), (Ok(source), Ok(dest))
+            if seconds(&source).abs_diff(seconds(&dest)) <= LONGEST_CACHED_SECONDS)
 }
 
 /// Returns `true` if the path of the source is that of its operand's dest. On a filesystem that shows a new number at each

@@ -204,6 +204,13 @@ pub(crate) fn keeps_identities(file: BorrowedFd<'_>) -> bool {
     Storage::of(file) == Storage::Native
 }
 
+/// Returns `true` if two files that are seen through two mounts may be on one filesystem, as far as its kind and size tell.
+pub(crate) fn may_be_one_filesystem(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    let kind_and_size =
+        |file| fs::fstatfs(file).map(|stat| (stat.f_type, stat.f_bsize, stat.f_blocks));
+    matches!((kind_and_size(one), kind_and_size(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Returns the largest number of bytes of a name in this directory.
 pub(crate) fn longest_name(dir: BorrowedFd<'_>) -> Result<usize, Errno> {
     fs::fstatvfs(dir).map(|stat| stat.f_namemax as usize)

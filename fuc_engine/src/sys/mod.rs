@@ -56,6 +56,7 @@ pub(crate) use fd::PrivateTables;
 pub(crate) use fd::{Fd, SharedFd, ThreadUse, close_orphans, duplicate, end_run};
 pub(crate) use filesystem::{
     Filesystem, SecondWorker, Storage, free_bytes, keeps_identities, longest_name,
+    may_be_one_filesystem,
 };
 pub(crate) use groups::AllocationGroups;
 pub(crate) use inode::{Inode, PathOnly, matches_pattern, read_xattr_conf};
