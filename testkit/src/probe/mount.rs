@@ -209,37 +209,20 @@ mod tests {
     use super::*;
     use crate::tree::Tree;
 
-    fn mounts_and_unmounts(fs: Fs) {
-        let mount = crate::or_skip!(LoopMount::new(fs, 64));
-        let path = mount.path().to_owned();
-        Tree::at(&path).file("a/b", b"content");
-        let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
-        let line = format!(" {} {} ", path.display(), fs.name());
-        assert!(mounts().contains(&line));
-        // An open file must not prevent the unmounting.
-        let _open = File::open(path.join("a/b")).unwrap();
-        drop(mount);
-        assert!(!mounts().contains(&line));
-        assert!(!path.exists());
-    }
-
     #[test]
-    fn ext4_mounts_and_unmounts() {
-        mounts_and_unmounts(Fs::Ext4);
-    }
-
-    #[test]
-    fn xfs_mounts_and_unmounts() {
-        mounts_and_unmounts(Fs::Xfs);
-    }
-
-    #[test]
-    fn btrfs_mounts_and_unmounts() {
-        mounts_and_unmounts(Fs::Btrfs);
-    }
-
-    #[test]
-    fn tmpfs_mounts_and_unmounts() {
-        mounts_and_unmounts(Fs::Tmpfs);
+    fn each_filesystem_is_mounted_and_unmounted() {
+        for fs in [Fs::Ext4, Fs::Xfs, Fs::Btrfs, Fs::Tmpfs] {
+            let mount = crate::or_skip!(LoopMount::new(fs, 64));
+            let path = mount.path().to_owned();
+            Tree::at(&path).file("a/b", b"content");
+            let mounts = || fs::read_to_string("/proc/self/mounts").unwrap();
+            let line = format!(" {} {} ", path.display(), fs.name());
+            assert!(mounts().contains(&line));
+            // An open file must not prevent the unmounting.
+            let _open = File::open(path.join("a/b")).unwrap();
+            drop(mount);
+            assert!(!mounts().contains(&line));
+            assert!(!path.exists());
+        }
     }
 }

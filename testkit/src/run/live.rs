@@ -248,51 +248,6 @@ fn forward(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::Scratch;
-
-    #[test]
-    fn output_is_awaited_and_answered() {
-        let script = "echo first; read answer; echo $answer >&2; read _; echo last";
-        let mut live = Run::new("sh").args(["-c", script]).start();
-        live.wait_for(Stream::Stdout, "first\n");
-        live.write("why\n");
-        live.wait_for(Stream::Stderr, "why\n");
-        let outcome = live.finish();
-        assert_eq!(outcome.status, Status::Exit(0));
-        assert_eq!(outcome.stdout_text(), "first\nlast\n");
-        assert_eq!(outcome.stderr_text(), "why\n");
-    }
-
-    #[test]
-    fn a_text_is_found_behind_the_last_one() {
-        let mut live = Run::new("sh")
-            .args(["-c", "echo a b a; read _; echo a"])
-            .start();
-        live.wait_for(Stream::Stdout, "a");
-        live.wait_for(Stream::Stdout, "a");
-        live.write("\n");
-        live.wait_for(Stream::Stdout, "a\n");
-        live.finish().assert_success();
-    }
-
-    #[test]
-    fn a_terminal_is_typed_on() {
-        let mut live = Run::new("cat").input(Input::Terminal).start();
-        live.write("x\n");
-        live.wait_for(Stream::Stdout, "x\n");
-        live.write("\u{4}");
-        assert_eq!(live.finish().assert_success().stdout_text(), "x\n");
-    }
-
-    #[test]
-    fn an_effect_is_awaited() {
-        let scratch = Scratch::new();
-        let run = Run::new("sh").args(["-c", "read _; echo >made; read _ || true"]);
-        let mut live = run.current_dir(&scratch).start();
-        live.write("\n");
-        live.wait_for_effect(|| scratch.at("made").exists());
-        live.finish().assert_success();
-    }
 
     #[test]
     #[should_panic(expected = "ended without the effect that was awaited\nthe reason")]

@@ -69,38 +69,3 @@ fn made<T>(dir: &Path, outcome: io::Result<T>) -> T {
         Err(e) => panic!("can't generate in {}: {e}", dir.display()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{
-        snapshot::{Attributes, Snapshot},
-        tree::Scratch,
-    };
-
-    fn entries(scratch: &Scratch) -> usize {
-        Snapshot::of(scratch, Attributes::CONTENT).len()
-    }
-
-    #[test]
-    fn chain_goes_past_path_max() {
-        let scratch = Scratch::new();
-        chain(scratch.path().join("new"), 5_000);
-        assert_eq!(entries(&scratch), 1 + 1 + 5_000);
-    }
-
-    #[test]
-    fn comb_has_siblings_and_files_on_each_level() {
-        let scratch = Scratch::new();
-        comb(&scratch, 10, 3);
-        assert_eq!(entries(&scratch), 1 + 10 * (1 + 2 + 2 * 3));
-    }
-
-    #[test]
-    fn wide_ones_are_wide() {
-        let scratch = Scratch::new();
-        wide(scratch.path().join("files"), 700);
-        wide_dirs(scratch.path().join("dirs"), 300);
-        assert_eq!(entries(&scratch), 1 + 1 + 700 + 1 + 300);
-    }
-}
