@@ -46,23 +46,12 @@ fn copies_on(fs: Fs, flag: &str, expected: bool) {
 
 #[test]
 #[ignore = "slow"]
-fn shares_blocks_on_xfs() {
-    copies_on(Fs::Xfs, "--reflink=auto", true);
-    copies_on(Fs::Xfs, "--reflink", true);
-}
-
-#[test]
-#[ignore = "slow"]
-fn shares_blocks_on_btrfs() {
-    copies_on(Fs::Btrfs, "--reflink=auto", true);
-    copies_on(Fs::Btrfs, "--reflink=always", true);
-}
-
-#[test]
-#[ignore = "slow"]
-fn shares_no_blocks_if_that_is_not_wanted() {
-    copies_on(Fs::Xfs, "--reflink=never", false);
-    copies_on(Fs::Btrfs, "--reflink=never", false);
+fn blocks_are_shared_if_that_is_wanted() {
+    for fs in [Fs::Xfs, Fs::Btrfs] {
+        copies_on(fs, "--reflink=auto", true);
+        copies_on(fs, "--reflink", true);
+        copies_on(fs, "--reflink=never", false);
+    }
 }
 
 #[test]
@@ -144,29 +133,10 @@ fn makes_as_many_holes_as_cp() {
 
 #[test]
 #[ignore = "slow"]
-fn makes_as_many_holes_as_cp_on_ext4() {
-    takes_as_much_room(
-        or_skip!(LoopMount::new(Fs::Ext4, 300)).path(),
-        "--sparse=always",
-    );
-}
-
-#[test]
-#[ignore = "slow"]
-fn makes_as_many_holes_as_cp_on_xfs() {
-    takes_as_much_room(
-        or_skip!(LoopMount::new(Fs::Xfs, 300)).path(),
-        "--sparse=always",
-    );
-}
-
-#[test]
-#[ignore = "slow"]
-fn makes_as_many_holes_as_cp_on_btrfs() {
-    takes_as_much_room(
-        or_skip!(LoopMount::new(Fs::Btrfs, 300)).path(),
-        "--sparse=always",
-    );
+fn makes_as_many_holes_as_cp_on_disks() {
+    for fs in [Fs::Ext4, Fs::Xfs, Fs::Btrfs] {
+        takes_as_much_room(or_skip!(LoopMount::new(fs, 300)).path(), "--sparse=always");
+    }
 }
 
 #[test]

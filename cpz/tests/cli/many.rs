@@ -64,13 +64,6 @@ fn many_entries_are_copied_by_any_number_of_threads() {
 
 #[test]
 #[ignore = "slow"]
-fn the_environment_sets_the_number_of_threads() {
-    let table = CP.table().build(thousand_and_three_hundred);
-    table.rows("CPZ_THREADS=(1|8) bare cpz -rv d new");
-}
-
-#[test]
-#[ignore = "slow"]
 fn copies_a_chain_past_path_max() {
     // GNU's cp cannot copy such a tree.
     let scratch = Scratch::in_memory();

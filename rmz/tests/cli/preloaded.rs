@@ -5,28 +5,10 @@ use testkit::{
     needs,
     probe::{NOBODY, is_root},
     run::Run,
-    tree::{Scratch, Tree},
+    tree::Scratch,
 };
 
 use crate::support::{RM, RMZ};
-
-#[test]
-fn the_next_rm_in_the_path_is_executed_with_the_same_arguments() {
-    needs!("fakeroot");
-    let scratch = Scratch::new();
-    let link = RM.link("rm");
-    Tree::at(&scratch)
-        .file("other/rm", "#!/bin/sh\nprintf '[%s]' \"$@\"\n")
-        .mode(0o755);
-    let script = r#"PATH=$(dirname "$0"):$PWD/other; exec rm --help "a b" """#;
-    let outcome = Run::new("fakeroot")
-        .args(["sh", "-c", script])
-        .arg(link.path())
-        .current_dir(&scratch)
-        .output();
-    outcome.assert_success();
-    assert_eq!(outcome.stdout_text(), "[--help][a b][]");
-}
 
 #[test]
 fn a_file_that_gets_the_inode_of_a_removed_one_does_not_get_its_owner_under_fakeroot() {
