@@ -50,6 +50,10 @@ fn special_files_are_made() {
         cpz --copy-contents (|-f|--remove-destination|-b) /dev/null l
         l->f f=kept
         cpz --copy-contents /dev/null l
+        # A FIFO is not opened for a copy over a directory, although dests are backed up.
+        p<fifo> d/
+        cpz -bT --copy-contents p d
+        ! cannot overwrite directory 'd' with non-directory 'p'
         # FIFOs without a writer are copied as FIFOs.
         d/{a,b,c/d}<fifo>
         cpz d new",
