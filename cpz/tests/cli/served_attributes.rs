@@ -184,6 +184,20 @@ fn an_owner_that_cannot_be_set_is_no_failure_if_it_is_right() {
     }
 }
 
+#[test]
+#[ignore = "slow"]
+fn special_files_whose_mode_cannot_be_set_keep_their_hard_links() {
+    for errno in [Errno::PERM, Errno::ACCESS] {
+        let table = NEWEST_CP.table().served("m", habits!(chmod: Some(errno)));
+        table.rows(
+            "s/p<fifo> s/q==s/p m/
+            cpz -a s/p s/q m
+            s/p<fifo> s/q==s/p m/p=old
+            cpz (-a|-ab) s/p s/q m",
+        );
+    }
+}
+
 /// Each call that changes an attribute is a request, and cp makes it only for the second file.
 #[test]
 #[ignore = "slow"]

@@ -184,12 +184,13 @@ pub(super) fn find_special(entry: &Entry<'_>, source: &Stat) -> Result<Contentle
     Ok(Contentless { held, original })
 }
 
-/// Makes a copy of a symbolic link or a special file. Returns `None` if something is there.
+/// Makes a copy of a symbolic link or a special file, and returns whether it has its attributes. Returns `None` if something
+/// is there.
 pub(super) fn copy_contentless(
     entry: &Entry<'_>,
     source: &Contentless,
     way: Way,
-) -> Result<Option<()>, Failure> {
+) -> Result<Option<Result<(), Failure>>, Failure> {
     let (created, operation) = match &source.original {
         Original::Link(target) => {
             let link = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
@@ -198,10 +199,9 @@ pub(super) fn copy_contentless(
         Original::Special(stat) => create_special(entry, stat, way),
     };
     let created = created.map_err(|errno| entry.making_failure(operation, errno))?;
-    if let (Some(()), Some(held)) = (created, &source.held) {
-        set_attributes(entry, held)?;
-    }
-    Ok(created)
+    let held = source.held.as_ref();
+    let attributes = |()| held.map_or(Ok(()), |held| set_attributes(entry, held));
+    Ok(created.map(attributes))
 }
 
 fn create_special(

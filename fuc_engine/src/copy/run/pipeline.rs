@@ -261,10 +261,19 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         source: &Contentless,
         counted: Counted,
     ) -> Result<Processed, Failure> {
-        self.make_or_link(making, seen, &mut |copy, way| {
-            let made = make::copy_contentless(copy.entry, source, way)?;
-            Ok(made.map(|()| copy.note_copied(counted)))
-        })
+        let mut unset = Ok(());
+        let processed = self.make_or_link(making, seen, &mut |copy, way| {
+            let Some(attributes) = make::copy_contentless(copy.entry, source, way)? else {
+                return Ok(None);
+            };
+            match attributes {
+                // As in cp, the other names of a special file are linked to it all the same.
+                Err(failure) if making == Making::Special => unset = Err(failure),
+                attributes => return attributes.map(|()| Some(copy.note_copied(counted))),
+            }
+            Ok(Some(None))
+        })?;
+        unset.map(|()| processed)
     }
 
     /// Makes a link instead of a copy.
