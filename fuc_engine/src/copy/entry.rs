@@ -184,8 +184,10 @@ impl Entry<'_> {
             let parent = ctx.open_dest_parent(operand).map_err(failed(Side::Dest))?;
             return Ok(call(&Entry::of_operand(ctx, operand, kind, parent.as_fd())));
         };
-        let pin = |side| ctx.descriptors.pin(node, side, ctx).map_err(failed(side));
-        let (source, dest) = (pin(Side::Source)?, pin(Side::Dest)?);
+        let source = ctx.descriptors.pin(node, Side::Source, ctx);
+        let source = source.map_err(failed(Side::Source))?;
+        let dest = ctx.descriptors.pin(node, Side::Dest, ctx);
+        let dest = dest.map_err(failed(Side::Dest))?;
         let dirs = [source.as_fd(), dest.as_fd()];
         let listed = sys::Listed::new(&place.name, kind);
         Ok(call(&Entry::listed(ctx, node, dirs, listed)))
@@ -353,7 +355,6 @@ impl Entry<'_> {
     }
 
     /// Emits the event of a copy, and of the method by which its content was copied.
-    #[inline(always)]
     pub(super) fn emit_copied(&self, method: Option<CopyMethod>) {
         self.emit(|source, dest, backup| Event::Copied {
             source,

@@ -133,12 +133,15 @@ impl Mark {
     /// No other user may rename entries of the dest, unless it is the owner.
     pub(super) const KEEPS_ENTRIES: u16 = 1 << 11;
 
-    /// Makes the mark of a directory in `parent`, with the facts that are true, and those that it inherits. The mode is the one
-    /// to set in the end, if it differs from the present one.
-    pub(super) fn new(parent: Option<&CopyNode>, mode: Option<u32>, facts: &[(u16, bool)]) -> Self {
-        let facts = facts.iter().filter(|(_, is_true)| *is_true);
-        let inherited = parent.map_or(0, Self::inherited);
-        let mut marks = facts.fold(inherited, |all, (mark, _)| all | mark);
+    /// Returns `mark` if the fact that it stands for is true, and no mark otherwise.
+    pub(super) fn when(is_true: bool, mark: u16) -> u16 {
+        u16::from(is_true) * mark
+    }
+
+    /// Makes the mark of a directory in `parent`, with these marks, and those that it inherits. The mode is the one to set in
+    /// the end, if it differs from the present one.
+    pub(super) fn new(parent: Option<&CopyNode>, mode: Option<u32>, marks: u16) -> Self {
+        let mut marks = marks | parent.map_or(0, Self::inherited);
         if marks & Self::GETS_ATTRIBUTES != 0 {
             marks |= Self::RETURNS;
         }
@@ -216,12 +219,10 @@ mod tests {
     #[test]
     fn a_mark_keeps_mode_and_flags_apart() {
         let mark = |gets_attributes, mode| {
-            let facts = [
-                (Mark::GETS_ATTRIBUTES, gets_attributes),
-                (Mark::BEHIND_LINK, false),
-                (Mark::HAS_ACCESS_TIME, true),
-            ];
-            Mark::new(None, mode, &facts)
+            let marks = Mark::when(gets_attributes, Mark::GETS_ATTRIBUTES)
+                | Mark::when(false, Mark::BEHIND_LINK)
+                | Mark::when(true, Mark::HAS_ACCESS_TIME);
+            Mark::new(None, mode, marks)
         };
         let all = mark(true, Some(0o7777));
         assert_eq!(all.mode(), Some(0o7777));

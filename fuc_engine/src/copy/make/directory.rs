@@ -386,15 +386,13 @@ impl Entering<'_> {
             .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok());
         let gives_acl = self.inherited_acl(&inode, seen, origin) == DestAcl::Possible;
         let keeps_entries = seen.mode & mode::WRITABLE_BY_OTHERS == 0;
-        let facts = [
-            (Mark::GETS_ATTRIBUTES, gets_attributes),
-            (Mark::BEHIND_LINK, source.symlinks == Symlinks::Follow),
-            (Mark::HAS_ACCESS_TIME, has_access_time),
-            (Mark::CREATED, origin == Origin::Created),
-            (Mark::GIVES_ACL, gives_acl),
-            (Mark::KEEPS_ENTRIES, keeps_entries),
-        ];
-        Ok(Mark::new(entry.node, mode_pending, &facts))
+        let marks = Mark::when(gets_attributes, Mark::GETS_ATTRIBUTES)
+            | Mark::when(source.symlinks == Symlinks::Follow, Mark::BEHIND_LINK)
+            | Mark::when(has_access_time, Mark::HAS_ACCESS_TIME)
+            | Mark::when(origin == Origin::Created, Mark::CREATED)
+            | Mark::when(gives_acl, Mark::GIVES_ACL)
+            | Mark::when(keeps_entries, Mark::KEEPS_ENTRIES);
+        Ok(Mark::new(entry.node, mode_pending, marks))
     }
 
     /// Returns whether what is created in the dest may inherit an ACL from it.

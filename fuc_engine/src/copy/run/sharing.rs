@@ -62,7 +62,7 @@ impl Sharer for CopyRun<'_> {
 
     fn borrow(&self, place: Place<CopyDir>, inheritance: u8) -> CopyNode {
         let marks = u16::from(inheritance) << 8 & OF_ENTRIES;
-        let mark = Mark::new(None, None, &[(marks, true)]);
+        let mark = Mark::new(None, None, marks);
         Node::new(place, mark, CopyDir::unknown(), None)
     }
 
@@ -166,8 +166,7 @@ mod tests {
 
     #[test]
     fn a_borrowed_mark_has_what_its_entries_need_and_no_more() {
-        let all = [(u16::MAX, true)];
-        let inheritance = CopyRun::inheritance(&Mark::new(None, Some(0o755), &all));
+        let inheritance = CopyRun::inheritance(&Mark::new(None, Some(0o755), u16::MAX));
         let options = CopyOp::default();
         let dest = Dest::Exactly("d".into());
         let failures = std::sync::Mutex::new(Vec::new());
