@@ -17,10 +17,11 @@
 //! ```text
 //! run/visitor     visit         names the entry, which `entry` describes
 //! run/pipeline    copy_file
-//!   make/file       open_regular  opens the source: open, fstat
+//!   make/file       open_source   opens the source: open; its stat stays here: fstat
 //!   dest            open          creates the dest, by `changes`: open
-//!   make/file       fill
+//!   make/file       move_content
 //!     content         run           moves the content: copy_file_range
+//!   make/file       complete
 //!     attributes      transfer      sets times, owner and mode
 //!   run/pipeline    note_filled   counts and reports
 //! ```

@@ -276,7 +276,7 @@ impl CopyOp<'_> {
     /// Returns `true` if the kernel may move content by itself, which may share blocks and
     /// keeps holes and zeros as they are.
     pub(super) fn lets_kernel_copy(&self) -> bool {
-        self.may_share_blocks() && self.sparse == Sparse::Auto
+        self.reflink != Reflink::Never && self.sparse == Sparse::Auto
     }
 
     /// Returns `true` if a copy may share the blocks of its source, and have its holes.

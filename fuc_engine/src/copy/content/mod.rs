@@ -123,21 +123,17 @@ enum Rung {
 }
 
 /// A source that is open.
-pub(super) struct OpenSource {
+pub(super) struct OpenSource<'s> {
     pub(super) fd: Fd,
     /// Stat of the source when it was opened.
-    pub(super) stat: Stat,
+    pub(super) stat: &'s Stat,
     /// Says where the content is, if the source is a regular file.
     pub(super) storage: Storage,
 }
 
-impl OpenSource {
+impl OpenSource<'_> {
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
-    }
-
-    pub(super) fn is_regular(&self) -> bool {
-        sys::is_regular(&self.stat)
     }
 
     pub(super) fn is_known_empty(&self) -> bool {
@@ -193,14 +189,13 @@ pub(super) struct Sink<'a> {
 
 /// One copy of content.
 pub(super) struct ContentCopy<'a> {
-    source: &'a OpenSource,
+    source: &'a OpenSource<'a>,
     dest: Sink<'a>,
     options: &'a CopyOp<'a>,
     method: CopyMethod,
     writer: SparseWriter<'a>,
     /// The buffer of `read` and `write`, which may be empty until they need it.
     buffer: &'a mut Vec<u8>,
-    buffer_bytes: usize,
     /// `None` if the source is small, or if no server stores it.
     read_ahead: Option<ReadAhead>,
     /// Bytes moved since the last call of `on_piece`.
@@ -212,7 +207,7 @@ pub(super) struct ContentCopy<'a> {
 impl<'a> ContentCopy<'a> {
     /// Prepares a copy. Both offsets must be 0, and `dest` must be empty unless it keeps its content.
     pub(super) fn new(
-        source: &'a OpenSource,
+        source: &'a OpenSource<'a>,
         dest: Sink<'a>,
         options: &'a CopyOp<'a>,
         buffer: &'a mut Vec<u8>,
@@ -226,7 +221,6 @@ impl<'a> ContentCopy<'a> {
             method: CopyMethod::default(),
             writer: SparseWriter::new(dest.fd, !makes_holes, on_piece),
             buffer,
-            buffer_bytes: BUFFER_BYTES,
             read_ahead: None,
             unreported: 0,
             is_short: false,
@@ -276,9 +270,10 @@ impl<'a> ContentCopy<'a> {
 
     /// Tries the rungs below cloning.
     fn try_rungs(&mut self) -> Result<(), ContentError> {
-        let makes_holes = self.dest.is_file && self.options.sparse != Sparse::Never;
         // A filesystem that is wrong about holes is not asked if none are made.
-        if has_holes(&self.source.stat) && (makes_holes || self.options.reports_methods) {
+        if has_holes(self.source.stat)
+            && (self.writer.makes_holes() || self.options.reports_methods)
+        {
             if let Rung::Copied = self.try_dividing()? {
                 return Ok(());
             }
@@ -286,7 +281,7 @@ impl<'a> ContentCopy<'a> {
                 return Ok(());
             }
             // As in cp, if the filesystem does not say where they are.
-            if makes_holes {
+            if self.writer.makes_holes() {
                 self.find_zeros()?;
             }
         } else if (self.source.size() > 0 || self.options.reports_methods)
@@ -366,9 +361,8 @@ impl<'a> ContentCopy<'a> {
         let is_asked_for = options.reflink == Reflink::Always;
         let is_large = self.source.reports_true_size() && self.source.size() >= CLONE_FROM;
         // The kernel shares blocks of smaller files by itself, if it may copy them.
-        let is_worth_it = options.may_share_blocks()
-            && (is_large || !options.lets_kernel_copy() || options.reports_methods);
-        if !is_asked_for && !is_worth_it {
+        let is_left_to_kernel = !is_large && !options.reports_methods && options.lets_kernel_copy();
+        if !is_asked_for && (is_left_to_kernel || !options.may_share_blocks()) {
             return Ok(Rung::NotHere);
         }
         match sys::clone_file(self.source.fd(), self.dest.fd) {
@@ -388,10 +382,8 @@ impl<'a> ContentCopy<'a> {
     }
 
     /// Lets the kernel copy some pieces. Returns `true` if it waits for a server after each 64 KiB.
-    /// Reads and writes of this file use larger buffers from now on.
     #[cold]
     fn kernel_waits_for_requests(&mut self) -> Result<bool, ContentError> {
-        self.buffer_bytes = SERVER_BUFFER_BYTES;
         // The first call also waits for the first bytes of the source.
         let mut times = [Duration::ZERO; 3];
         for (time, requests) in times.iter_mut().zip([1, 1, REQUESTS as usize]) {
@@ -487,8 +479,12 @@ impl<'a> ContentCopy<'a> {
 
     /// Copies up to `limit` bytes from the current offsets, and returns how many there were.
     fn read_and_write(&mut self, limit: u64) -> Result<u64, ContentError> {
-        if self.buffer.len() < self.buffer_bytes {
-            self.buffer.resize(self.buffer_bytes, 0);
+        let buffer_bytes = match self.source.is_worth_a_trial() {
+            true => SERVER_BUFFER_BYTES,
+            false => BUFFER_BYTES,
+        };
+        if self.buffer.len() < buffer_bytes {
+            self.buffer.resize(buffer_bytes, 0);
         }
         let finds_zeros = self.writer.finds_zeros();
         self.method.holes.get_or_insert_default().finds_zeros |= finds_zeros;
@@ -499,7 +495,7 @@ impl<'a> ContentCopy<'a> {
         while done < limit {
             let wanted = usize::try_from(limit - done)
                 .unwrap_or(ALL)
-                .min(self.buffer_bytes);
+                .min(buffer_bytes);
             let begin = Instant::now();
             let (source, piece) = (self.source.fd(), &mut self.buffer[..wanted]);
             let read = match &mut self.read_ahead {
@@ -542,7 +538,7 @@ mod tests {
         std::fs::write(&source, vec![1; size]).unwrap();
         let written = File::create(&dest).unwrap();
         let fd: Fd = std::os::fd::OwnedFd::from(File::open(source).unwrap()).into();
-        let stat = sys::stat_open(&fd).unwrap();
+        let stat = &sys::stat_open(&fd).unwrap();
         let from = OpenSource { fd, stat, storage };
         let to = Sink {
             fd: written.as_fd(),

@@ -186,6 +186,10 @@ impl<'a> SparseWriter<'a> {
         Ok(())
     }
 
+    pub(super) fn makes_holes(&self) -> bool {
+        !self.fills_holes
+    }
+
     pub(super) fn finds_zeros(&self) -> bool {
         self.zero_block_bytes.is_some()
     }

@@ -63,8 +63,10 @@ impl Naming {
     }
 }
 
-/// An open dest that is ready for the content.
-pub(crate) struct OpenDest<'w> {
+/// A dest that is open and ready for the content of its source. `make/file` fills it.
+pub(crate) struct OpenDest<'f> {
+    pub(crate) entry: &'f Entry<'f>,
+    pub(crate) source: &'f OpenSource<'f>,
     pub(crate) fd: Fd,
     /// `true` for a regular file, which may get holes and a final truncation.
     pub(crate) is_file: bool,
@@ -77,27 +79,15 @@ pub(crate) struct OpenDest<'w> {
     /// The dest may be the source, so it was not truncated.
     pub(crate) keeps_content: bool,
     /// The guards that keep other workers from writing to the file, if they could, by its name and by its number.
-    pub(crate) writing: Vec<Writing<'w>>,
+    pub(crate) writing: Vec<Writing<'f>>,
 }
 
-impl<'w> OpenDest<'w> {
-    pub(crate) fn new_file(fd: Fd, naming: Naming) -> Self {
-        Self {
-            fd,
-            is_file: true,
-            origin: Origin::Created,
-            naming,
-            mode_before: None,
-            has_rights: false,
-            keeps_content: false,
-            writing: Vec::new(),
-        }
-    }
-
+impl<'f> OpenDest<'f> {
     /// Gives a complete dest that has no name its name. Returns `false` if that is not possible, so that the file must be
     /// written under its name instead.
     #[cold]
-    pub(crate) fn give_name(&self, entry: &Entry<'_>) -> bool {
+    pub(crate) fn give_name(&self) -> bool {
+        let entry = self.entry;
         let linked = sys::create_hard_link_to(self.fd.as_fd(), entry.dest_dir, entry.dest_name);
         match linked {
             Ok(()) => {
@@ -118,20 +108,17 @@ impl<'w> OpenDest<'w> {
     /// It is closed first, because a server may report only then that it has not stored the content, and because some
     /// filesystems rename no open files.
     #[cold]
-    pub(crate) fn close_and_rename(
-        self,
-        entry: &Entry<'_>,
-        replaces: Replaces,
-    ) -> Result<bool, Failure> {
+    pub(crate) fn close_and_rename(self, replaces: Replaces) -> Result<bool, Failure> {
+        let entry = self.entry;
         let (closed, stored) = self.close();
-        let (dir, name) = (entry.dest_dir, closed.name(entry));
+        let (dir, name) = (entry.dest_dir, closed.name());
         let changes = &entry.ctx.changes;
         let rename = |()| changes.rename(dir, name, entry.dest_name, replaces);
-        let renamed = closed.check(entry).and(stored).and_then(rename);
+        let renamed = closed.check_name().and(stored).and_then(rename);
         let Err(errno) = renamed else {
             return Ok(true);
         };
-        closed.remove_hidden(entry);
+        closed.remove_hidden();
         match stored {
             Err(errno) => Err(entry.making_failure(Operation::Close, errno)),
             Ok(()) if replaces == Replaces::Nothing && errno == Errno::EXIST => Ok(false),
@@ -143,18 +130,19 @@ impl<'w> OpenDest<'w> {
     ///
     /// # Errors
     /// It stays. `ESTALE` if its name leads elsewhere.
-    pub(crate) fn remove(self, entry: &Entry<'_>) -> Result<(), Errno> {
-        self.close().0.remove(entry)
+    pub(crate) fn remove(self) -> Result<(), Errno> {
+        self.close().0.remove()
     }
 
     /// Does the same for a dest that has a hidden name. Reports that it stays.
-    pub(crate) fn remove_hidden(self, entry: &Entry<'_>) {
-        self.close().0.remove_hidden(entry);
+    pub(crate) fn remove_hidden(self) {
+        self.close().0.remove_hidden();
     }
 
     /// Closes the dest. Also returns the error that the kernel reports then.
-    fn close(self) -> (ClosedDest<'w>, Result<(), Errno>) {
+    fn close(self) -> (ClosedDest<'f>, Result<(), Errno>) {
         let closed = ClosedDest {
+            entry: self.entry,
             seen: sys::stat_open(&self.fd),
             naming: self.naming,
             _writing: self.writing,
@@ -164,20 +152,22 @@ impl<'w> OpenDest<'w> {
 }
 
 /// A dest that was closed, and that no other worker uses yet.
-struct ClosedDest<'w> {
+struct ClosedDest<'f> {
+    entry: &'f Entry<'f>,
     seen: Result<Stat, Errno>,
     naming: Naming,
-    _writing: Vec<Writing<'w>>,
+    _writing: Vec<Writing<'f>>,
 }
 
 impl ClosedDest<'_> {
-    fn name<'n>(&'n self, entry: &Entry<'n>) -> &'n CStr {
-        self.naming.hidden_name().unwrap_or(entry.dest_name)
+    fn name(&self) -> &CStr {
+        self.naming.hidden_name().unwrap_or(self.entry.dest_name)
     }
 
     /// Fails with `ESTALE` if the name leads elsewhere. Where files do not keep their inode numbers, type and size decide.
-    fn check(&self, entry: &Entry<'_>) -> Result<(), Errno> {
-        let named = sys::stat(entry.dest_dir, self.name(entry), Symlinks::NoFollow)?;
+    fn check_name(&self) -> Result<(), Errno> {
+        let entry = self.entry;
+        let named = sys::stat(entry.dest_dir, self.name(), Symlinks::NoFollow)?;
         let seen = self.seen?;
         let looks_alike = || sys::is_regular(&named) && named.st_size == seen.st_size;
         match FileId::of(&named) == FileId::of(&seen) || looks_alike() && !entry.has_native_dest() {
@@ -186,83 +176,25 @@ impl ClosedDest<'_> {
         }
     }
 
-    fn remove(&self, entry: &Entry<'_>) -> Result<(), Errno> {
-        let unlink = |()| sys::unlink(entry.dest_dir, self.name(entry));
-        match self.check(entry).and_then(unlink) {
+    fn remove(&self) -> Result<(), Errno> {
+        let unlink = |()| sys::unlink(self.entry.dest_dir, self.name());
+        match self.check_name().and_then(unlink) {
             Err(Errno::NOENT) => Ok(()),
             removed => removed,
         }
     }
 
-    fn remove_hidden(&self, entry: &Entry<'_>) {
-        match self.remove(entry) {
+    fn remove_hidden(&self) {
+        match self.remove() {
             // Another process has put its own file there.
             Ok(()) | Err(Errno::STALE) => {}
             Err(errno) => {
-                let path = entry.path_beside(self.name(entry));
-                entry.fail(Error::failed(Operation::Remove, path, errno).at_dest());
+                let path = self.entry.path_beside(self.name());
+                self.entry
+                    .fail(Error::failed(Operation::Remove, path, errno).at_dest());
             }
         }
     }
-}
-
-/// Returns `true` if helpers of the caller copy parts of a source: the content must be read and written, and zeros in several
-/// parts need not be found together.
-fn is_divided(entry: &Entry<'_>, source: &OpenSource) -> bool {
-    let options = entry.ctx.policy.options;
-    let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
-    !kernel_copies
-        && options.sparse != Sparse::Always
-        && entry.ctx.changes.are_visible()
-        && options.setup.divides(source.stat.st_size as u64)
-}
-
-/// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.
-///
-/// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
-/// accepted the link.
-#[cold]
-fn try_create_nameless<'o>(entry: &'o Entry<'o>, source: &'o OpenSource) -> Option<OpenDest<'o>> {
-    let (ctx, source_mode) = (entry.ctx, source.stat.st_mode);
-    if entry.dest_name.to_bytes().ends_with(b"/") {
-        return None;
-    }
-    if is_divided(entry, source) {
-        return create_beside(entry, source_mode, Replaces::Nothing).ok();
-    }
-    if !may_be_opened_again(entry, source_mode)
-        // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
-        || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
-        || !entry.has_native_dest()
-    {
-        return None;
-    }
-    let directory = paths::directory_of(entry.dest_name);
-    let mode = ctx.policy.creation_mode(source_mode);
-    let create = || sys::create_unnamed(entry.dest_dir, &directory, mode);
-    let file = ctx.descriptors.making_room(create).ok()?;
-    Some(OpenDest::new_file(file, Naming::WhenComplete))
-}
-
-/// Creates a file in the directory of the dest, which has another name until it is complete. If helpers of the caller must open it,
-/// and it gets its mode last, the owner may.
-fn create_beside<'w>(
-    entry: &Entry<'_>,
-    source_mode: u32,
-    replaces: Replaces,
-) -> Result<OpenDest<'w>, Errno> {
-    let name = hidden_name(entry.dest_name);
-    let policy = &entry.ctx.policy;
-    let mut mode = policy.creation_mode(source_mode);
-    if replaces == Replaces::Nothing && policy.last_mode(source_mode, Origin::Created).is_some() {
-        mode |= OWNER_FILE;
-    }
-    let file = entry
-        .ctx
-        .descriptors
-        .making_room(|| sys::create_file(entry.dest_dir, &name, mode))?;
-    let naming = Naming::Hidden(name.into_boxed_c_str(), replaces);
-    Ok(OpenDest::new_file(file, naming))
 }
 
 /// Returns `true` if `source` is so large that its copy gets its name last.
@@ -285,7 +217,7 @@ fn may_be_opened_again(entry: &Entry<'_>, source_mode: u32) -> bool {
 #[derive(Clone, Copy)]
 struct Opening<'o> {
     entry: &'o Entry<'o>,
-    source: &'o OpenSource,
+    source: &'o OpenSource<'o>,
 }
 
 /// Creates or opens the dest of `source` in the way that is settled. Returns `None` if it should be created, and something is
@@ -293,16 +225,16 @@ struct Opening<'o> {
 #[inline(always)]
 pub(crate) fn open<'o>(
     entry: &'o Entry<'o>,
-    source: &'o OpenSource,
+    source: &'o OpenSource<'o>,
     way: Way,
 ) -> Result<Option<OpenDest<'o>>, Failure> {
+    let opening = Opening { entry, source };
     if way == Way::Create
-        && may_be_named_last(entry, &source.stat)
-        && let Some(dest) = try_create_nameless(entry, source)
+        && may_be_named_last(entry, source.stat)
+        && let Some(dest) = opening.try_create_nameless()
     {
         return Ok(Some(dest));
     }
-    let opening = Opening { entry, source };
     match entry.may_be_met() {
         true => opening.open_alone(way),
         false => opening.open_by(way),
@@ -310,23 +242,97 @@ pub(crate) fn open<'o>(
 }
 
 impl<'o> Opening<'o> {
-    fn failed(self, errno: Errno) -> Failure {
+    fn creation_failure(self, errno: Errno) -> Failure {
         self.entry.making_failure(Operation::CreateFile, errno)
+    }
+
+    /// Describes a new dest file.
+    fn new_file(self, fd: Fd, naming: Naming) -> OpenDest<'o> {
+        OpenDest {
+            entry: self.entry,
+            source: self.source,
+            fd,
+            is_file: true,
+            origin: Origin::Created,
+            naming,
+            mode_before: None,
+            has_rights: false,
+            keeps_content: false,
+            writing: Vec::new(),
+        }
+    }
+
+    /// Returns `true` if helpers of the caller copy parts of a source: the content must be read and written, and zeros in
+    /// several parts need not be found together.
+    fn is_divided(self) -> bool {
+        let Self { entry, source } = self;
+        let options = entry.ctx.policy.options;
+        let kernel_copies = options.lets_kernel_copy() && source.storage == Storage::Native;
+        !kernel_copies
+            && options.sparse != Sparse::Always
+            && entry.ctx.changes.are_visible()
+            && options.setup.divides(source.stat.st_size as u64)
+    }
+
+    /// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.
+    ///
+    /// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
+    /// accepted the link.
+    #[cold]
+    fn try_create_nameless(self) -> Option<OpenDest<'o>> {
+        let Self { entry, source } = self;
+        let (ctx, source_mode) = (entry.ctx, source.stat.st_mode);
+        if entry.dest_name.to_bytes().ends_with(b"/") {
+            return None;
+        }
+        if self.is_divided() {
+            return self.create_hidden(Replaces::Nothing).ok();
+        }
+        if !may_be_opened_again(entry, source_mode)
+            // Relaxed: the flag only saves a copy that would get no name, and publishes nothing.
+            || ctx.lacks_unnamed_files.load(Ordering::Relaxed)
+            || !entry.has_native_dest()
+        {
+            return None;
+        }
+        let directory = paths::directory_of(entry.dest_name);
+        let mode = ctx.policy.creation_mode(source_mode);
+        let create = || sys::create_unnamed(entry.dest_dir, &directory, mode);
+        let file = ctx.descriptors.making_room(create).ok()?;
+        Some(self.new_file(file, Naming::WhenComplete))
+    }
+
+    /// Creates a file in the directory of the dest, which has another name until it is complete. If helpers of the caller must
+    /// open it, and it gets its mode last, the owner may.
+    fn create_hidden(self, replaces: Replaces) -> Result<OpenDest<'o>, Errno> {
+        let Self { entry, source } = self;
+        let (policy, source_mode) = (&entry.ctx.policy, source.stat.st_mode);
+        let name = hidden_name(entry.dest_name);
+        let mut mode = policy.creation_mode(source_mode);
+        if replaces == Replaces::Nothing && policy.last_mode(source_mode, Origin::Created).is_some()
+        {
+            mode |= OWNER_FILE;
+        }
+        let create = || sys::create_file(entry.dest_dir, &name, mode);
+        let file = entry.ctx.descriptors.making_room(create)?;
+        let naming = Naming::Hidden(name.into_boxed_c_str(), replaces);
+        Ok(self.new_file(file, naming))
     }
 
     #[inline(always)]
     fn open_by(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
         match way {
             Way::Create => match self.create(self.entry.spot()) {
+                Ok(dest) => Ok(Some(dest)),
                 Err(Errno::EXIST) => Ok(None),
                 // The kernel says so of each name with a slash at the end.
-                Err(Errno::ISDIR) => Err(self.failed(Errno::NOTDIR)),
-                created => created.map(Some).map_err(|errno| self.failed(errno)),
+                Err(Errno::ISDIR) => Err(self.creation_failure(Errno::NOTDIR)),
+                Err(errno) => Err(self.creation_failure(errno)),
             },
             Way::CreateThrough => self.create_through_link().map(Some),
             Way::Write(symlinks) => self.open_existing(symlinks).map(Some),
             Way::Replace(_) => self.create_beside().map(Some),
-            Way::Stay(errno) => Err(self.failed(errno)),
+            Way::Stay(errno) => Err(self.creation_failure(errno)),
             Way::StayLink => {
                 let refused = self.entry.refused(Refusal::DanglingDest);
                 Err(Failure::making(refused.error))
@@ -348,7 +354,7 @@ impl<'o> Opening<'o> {
             let begin = || collisions::begin_writing_new(ctx, dest.fd.as_fd()).map(Some);
             let begun = ctx.changes.really(begin);
             dest.writing
-                .extend(begun.map_err(|errno| self.failed(errno))?);
+                .extend(begun.map_err(|errno| self.creation_failure(errno))?);
         }
         dest.writing.extend(name);
         Ok(Some(dest))
@@ -362,17 +368,17 @@ impl<'o> Opening<'o> {
         let file = ctx
             .descriptors
             .making_room(|| ctx.changes.create_file(spot, mode))?;
-        Ok(OpenDest::new_file(file, Naming::AtOnce))
+        Ok(self.new_file(file, Naming::AtOnce))
     }
 
     fn create_again(self) -> Result<OpenDest<'o>, Failure> {
         let created = self.create(self.entry.spot().vacated());
-        created.map_err(|errno| self.failed(errno))
+        created.map_err(|errno| self.creation_failure(errno))
     }
 
     /// Fails if a file, which was seen as `present`, is the source.
     fn check_not_source(self, present: &Stat) -> Result<(), Failure> {
-        match FileId::of(&self.source.stat) == FileId::of(present) {
+        match FileId::of(self.source.stat) == FileId::of(present) {
             true => Err(self.entry.refused(Refusal::SameFile)),
             false => Ok(()),
         }
@@ -438,7 +444,7 @@ impl<'o> Opening<'o> {
     fn replace_by_force(self, errno: Errno) -> Result<OpenDest<'o>, Failure> {
         let entry = self.entry;
         if !entry.ctx.policy.options.force || !is_about_the_file(errno) {
-            return Err(self.failed(errno));
+            return Err(self.creation_failure(errno));
         }
         let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
         let is_native = entry.has_native_dest();
@@ -453,8 +459,8 @@ impl<'o> Opening<'o> {
     /// Creates a file that replaces the dest when it is complete.
     #[cold]
     fn create_beside(self) -> Result<OpenDest<'o>, Failure> {
-        let Self { entry, source } = self;
-        let failed = |errno| self.failed(errno);
+        let entry = self.entry;
+        let failed = |errno| self.creation_failure(errno);
         if !entry.ctx.changes.are_visible() {
             // A rename takes the permissions of a removal.
             entry.ctx.changes.unlink(entry.spot()).map_err(failed)?;
@@ -464,7 +470,7 @@ impl<'o> Opening<'o> {
         if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
             return Err(failed(Errno::PERM));
         }
-        create_beside(entry, source.stat.st_mode, Replaces::Files).map_err(failed)
+        self.create_hidden(Replaces::Files).map_err(failed)
     }
 
     /// Creates the file that a link at the dest leads to.
@@ -477,7 +483,7 @@ impl<'o> Opening<'o> {
         let opened = ctx
             .changes
             .open_dest(spot, origin, || ctx.descriptors.making_room(create));
-        let opened = opened.map_err(|errno| self.failed(errno))?;
+        let opened = opened.map_err(|errno| self.creation_failure(errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
         let dest = self.prepare_opened(opened, entry.dest_at(Symlinks::Follow))?;
         Ok(OpenDest { origin, ..dest })
@@ -493,7 +499,7 @@ impl<'o> Opening<'o> {
         if entry.blocking() == Blocking::OnlyForLease {
             // The FIFO has a reader, or open would have failed. Clear `O_NONBLOCK` so that a full
             // pipe makes writes wait instead of failing with EAGAIN.
-            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.failed(errno))?;
+            sys::clear_nonblock(dest.as_fd()).map_err(|errno| self.creation_failure(errno))?;
         }
         Ok(self.opened(dest, &present))
     }
@@ -505,7 +511,7 @@ impl<'o> Opening<'o> {
         let writing = collisions::begin_writing(ctx, present);
         let is_native = ctx.is_native(FileId::of(present).device, dest.as_fd());
         let keeps_content = self.may_be_source(present, is_native);
-        let gets_holes = || has_holes(&source.stat) || ctx.policy.options.sparse == Sparse::Always;
+        let gets_holes = || has_holes(source.stat) || ctx.policy.options.sparse == Sparse::Always;
         if keeps_content && gets_holes() {
             return self.create_beside();
         }
@@ -527,7 +533,7 @@ impl<'o> Opening<'o> {
     fn may_be_source(self, present: &Stat, is_native: bool) -> bool {
         let source = self.source;
         let are_native = || source.storage == Storage::Native && is_native;
-        !source.is_known_empty() && may_be_source(&source.stat, present, are_native)
+        !source.is_known_empty() && may_be_source(source.stat, present, are_native)
     }
 
     /// Looks at an opened dest again, because another process may have replaced it since. Fails if it is the source.
@@ -551,16 +557,16 @@ impl<'o> Opening<'o> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
         let is_native = ctx.is_native(FileId::of(present).device, dest.as_fd());
-        let both = [&source.stat, present];
+        let both = [source.stat, present];
         let files = [source.fd.as_fd(), dest.as_fd()];
         let has_rights = attributes::are_rights_equal(&ctx.policy, files, both, is_native);
-        let restrict = || attributes::restrict(&ctx.policy, dest.as_fd(), present, &source.stat);
+        let restrict = || attributes::restrict(&ctx.policy, dest.as_fd(), present, source.stat);
         OpenDest {
             is_file: sys::is_regular(present),
             origin: Origin::Existing,
             mode_before: if has_rights { None } else { restrict() },
             has_rights,
-            ..OpenDest::new_file(dest, Naming::AtOnce)
+            ..self.new_file(dest, Naming::AtOnce)
         }
     }
 }

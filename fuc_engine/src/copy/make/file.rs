@@ -23,9 +23,7 @@ use rustix::io::Errno;
 use super::CopyScratch;
 use crate::copy::attributes::{self, AttributeError, Attributes, Transfer};
 use crate::copy::changes::Replaces;
-use crate::copy::content::{
-    ContentCopy, ContentError, Divide, Moved, Next, OnPiece, OpenSource, Sink,
-};
+use crate::copy::content::{ContentCopy, ContentError, Divide, Moved, Next, OnPiece, Sink};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::dest::{Naming, OpenDest};
@@ -35,84 +33,63 @@ use crate::copy::facts::{CopyNode, FileId};
 use crate::copy::options::Reflink;
 use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Side};
-use crate::observer::CopyMethod;
-use crate::sys::{self, Blocking, Identity, Inode, Stat, Storage, WriteBack};
+use crate::sys::{self, Blocking, Fd, Identity, Inode, Stat, WriteBack};
 
-/// Opens a source that was listed or seen as a regular file. Returns `None` if its type has changed.
-#[inline(always)]
-pub(crate) fn open_regular(
-    entry: &Entry<'_>,
-    scratch: &mut CopyScratch,
-) -> Result<Option<OpenSource>, Errno> {
-    match open_source(entry, entry.blocking(), scratch) {
-        Ok(source) if source.is_regular() => Ok(Some(source)),
-        // `O_NOFOLLOW` fails with ELOOP on a symbolic link, and a socket fails with ENXIO.
-        Ok(_) | Err(Errno::LOOP | Errno::NXIO) => Ok(None),
-        Err(errno) => Err(errno),
-    }
+/// Opens a source to read it.
+pub(crate) fn open_source(entry: &Entry<'_>, blocking: Blocking) -> Result<Fd, Errno> {
+    let open = || sys::open_source(entry.source_at(), blocking);
+    entry.ctx.descriptors.making_room(open)
 }
 
-/// Opens a source that was seen as `stat`, to read its content. Waits for a writer of a FIFO.
-pub(crate) fn open_seen(
-    entry: &Entry<'_>,
-    stat: &Stat,
-    scratch: &mut CopyScratch,
-) -> Result<OpenSource, Failure> {
-    let opened = if sys::is_regular(stat) {
-        match open_regular(entry, scratch) {
-            Ok(None) => return Err(entry.source_refused(Refusal::SourceReplaced)),
-            Ok(Some(source)) => Ok(source),
-            Err(errno) => Err(errno),
+/// Returns `true` if a source that should be a regular file cannot be opened because it is a symbolic link, which
+/// `O_NOFOLLOW` refuses, or a socket.
+pub(crate) fn is_other_type(errno: Errno) -> bool {
+    matches!(errno, Errno::LOOP | Errno::NXIO)
+}
+
+/// Opens a source that was seen as `seen`, to read its content. Waits for a writer of a FIFO. Returns what it is now.
+pub(crate) fn open_seen(entry: &Entry<'_>, seen: &Stat) -> Result<(Fd, Stat), Failure> {
+    let opened = if sys::is_regular(seen) {
+        match open_source(entry, entry.blocking()).and_then(with_stat) {
+            Ok((fd, stat)) if sys::is_regular(&stat) => Ok((fd, stat)),
+            Err(errno) if !is_other_type(errno) => Err(errno),
+            Ok(_) | Err(_) => return Err(entry.source_refused(Refusal::SourceReplaced)),
         }
     } else {
-        entry.ctx.changes.open_special(
-            entry.source_at(),
-            || open_source(entry, Blocking::MayBlock, scratch),
-            |fd| OpenSource {
-                fd,
-                stat: *stat,
-                storage: Storage::Other,
-            },
-        )
+        let open = || open_source(entry, Blocking::MayBlock).and_then(with_stat);
+        let changes = &entry.ctx.changes;
+        changes.open_special(entry.source_at(), open, |fd| (fd, *seen))
     };
     opened.map_err(|errno| Failure::making(entry.source_error(Operation::OpenSource, errno)))
 }
 
-// If this function and its caller are not inlined, each call copies the stat of the source, which has 144 bytes. That
-// takes 115 more instructions for each file with data. The guard's case `cpz-files-with-data` counts them.
-#[inline(always)]
-fn open_source(
-    entry: &Entry<'_>,
-    blocking: Blocking,
-    scratch: &mut CopyScratch,
-) -> Result<OpenSource, Errno> {
-    let fd = entry
-        .ctx
-        .descriptors
-        .making_room(|| sys::open_source(entry.source_at(), blocking))?;
+fn with_stat(fd: Fd) -> Result<(Fd, Stat), Errno> {
     let stat = sys::stat_open(&fd)?;
-    let storage = match sys::file_type(&stat) {
-        FileType::RegularFile => scratch.storage(stat.st_dev, fd.as_fd()),
-        _ => Storage::Other,
-    };
-    Ok(OpenSource { fd, stat, storage })
+    Ok((fd, stat))
 }
 
 /// Creates an empty file as the copy of an empty file. Returns `false` if the source is not empty,
 /// or if its copy needs more than creation. Nothing was made in that case.
-#[inline(always)]
-pub(crate) fn try_copy_empty(given: &Entry<'_>, scratch: &mut CopyScratch) -> bool {
-    // No other function has the address of this copy, so its fields are not read again after each system call. Without it,
-    // an empty file takes five more instructions. The guard's case `cpz-empty-files` counts them.
-    let entry = *given;
-    let Ok(stat) = entry.stat_source() else {
+///
+/// It takes the entry by value: no other function has the address of this one, so its fields stay in registers.
+pub(crate) fn try_copy_empty(entry: Entry<'_>, scratch: &mut CopyScratch) -> bool {
+    // A process that watches an older directory waits for a file to be closed.
+    let is_new = |node: &&CopyNode| node.state.origin() == Origin::Created;
+    let Some(node) = entry.node.filter(is_new) else {
+        return false;
+    };
+    if !entry.ctx.policy.creates_empty_files {
+        return false;
+    }
+    let Ok(stat) = sys::stat(entry.source_dir, entry.source_name, entry.symlinks) else {
         return false;
     };
     let is_on_filesystem = |dir: Identity| dir.device() == FileId::of(&stat).device;
+    let is_in = |side| node.dir.slot(side).identity().is_some_and(is_on_filesystem);
     let is_empty = sys::is_regular(&stat)
         && stat.st_size == 0
         && !entry.has_other_names(&stat)
-        && entry.source_directory().is_some_and(is_on_filesystem)
+        && is_in(Side::Source)
         && scratch
             .storage(stat.st_dev, entry.source_dir)
             .reports_true_size();
@@ -123,9 +100,7 @@ pub(crate) fn try_copy_empty(given: &Entry<'_>, scratch: &mut CopyScratch) -> bo
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
     // On failure the dest exists, or the filesystem cannot make files this way. Opening both files
     // then shows which.
-    let dest = |node: &CopyNode| node.dir.slot(Side::Dest).identity();
-    let is_beside = entry.node.and_then(dest).is_some_and(is_on_filesystem);
-    if is_beside || given.has_native_dest() {
+    if is_in(Side::Dest) || entry.ctx.is_node_native(node, entry.dest_dir) {
         return sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok();
     }
     // As cp does it.
@@ -140,7 +115,6 @@ pub(crate) enum Filled {
     Complete {
         /// Bytes moved since the last piece.
         bytes: u64,
-        method: CopyMethod,
         /// The dest is a regular file.
         is_file: bool,
         /// Says whether all attributes were set.
@@ -153,77 +127,52 @@ pub(crate) enum Filled {
     Cancelled,
 }
 
-/// A dest that is open and empty, and its source.
-pub(crate) struct Filling<'f> {
-    pub(crate) entry: &'f Entry<'f>,
-    pub(crate) source: &'f OpenSource,
-    pub(crate) dest: OpenDest<'f>,
-    /// Says whether the dest has got its SELinux context.
-    pub(crate) labelled: Result<(), AttributeError>,
-}
-
-impl<'f> Filling<'f> {
-    /// Prepares to fill a dest. It gets its SELinux context before there is content to read. If that cannot be set, the
-    /// content is copied all the same.
-    #[inline(always)]
-    pub(crate) fn new(entry: &'f Entry<'f>, source: &'f OpenSource, dest: OpenDest<'f>) -> Self {
-        let policy = &entry.ctx.policy;
-        let labelled = match dest.is_file && policy.sets_attributes {
-            true => attributes::label(policy, &Inode::Opened(dest.fd.as_fd())),
+/// Fills the dest.
+impl OpenDest<'_> {
+    /// Gives the dest its SELinux context, before there is content to read. If that cannot be set, the content is copied all
+    /// the same.
+    pub(crate) fn label(&self) -> Result<(), AttributeError> {
+        let policy = &self.entry.ctx.policy;
+        match self.is_file && policy.sets_attributes {
+            true => attributes::label(policy, &Inode::Opened(self.fd.as_fd())),
             false => Ok(()),
-        };
-        Self {
-            entry,
-            source,
-            dest,
-            labelled,
         }
     }
 
-    /// Copies content and attributes to the dest, and closes it.
-    #[inline(always)]
-    pub(crate) fn fill(
-        self,
-        buffer: &mut Vec<u8>,
-        on_piece: OnPiece<'_>,
-    ) -> Result<Filled, Failure> {
-        let Self { entry, source, .. } = self;
+    /// Moves the content to the dest.
+    pub(crate) fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
+        let Self { entry, source, .. } = *self;
         let options = entry.ctx.policy.options;
         let is_empty = source.is_known_empty()
             && options.reflink != Reflink::Always
             && !options.reports_methods;
-        let Moved { bytes, method } = if options.attributes_only || is_empty {
+        if options.attributes_only || is_empty {
             Moved::bytes(0)
         } else if !entry.ctx.changes.are_visible() {
             Moved::bytes(source.stat.st_size as u64)
         } else if options.drops_cache {
             self.move_past_cache(buffer, on_piece)
         } else {
-            self.move_content(buffer, on_piece)
-        };
-        let filled = match bytes {
-            Ok(bytes) => self.complete(bytes, method),
-            Err(error) => self.abandon(error),
-        };
-        filled.map_err(|failure| failure.with_method(method))
+            self.try_ladder(buffer, on_piece)
+        }
     }
 
     /// Moves the content, and drops it from the page cache behind the copy.
     #[cold]
     fn move_past_cache(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
-        let (source, dest) = (self.source.fd.as_fd(), &self.dest);
+        let (source, dest) = (self.source.fd.as_fd(), self.fd.as_fd());
         // After holes, the source was read beyond these bytes. What was read ahead must stay.
         let mut bytes_read = 0;
         let write_back = |extent, read| {
             sys::drop_cache(source, read);
-            if dest.is_file {
-                sys::write_back(dest.fd.as_fd(), extent).map_err(ContentError::Write)?;
-                sys::drop_cache(dest.fd.as_fd(), None);
+            if self.is_file {
+                sys::write_back(dest, extent).map_err(ContentError::Write)?;
+                sys::drop_cache(dest, None);
             }
             Ok(())
         };
         let mut written = Ok(());
-        let moved = self.move_content(buffer, &mut |bytes| {
+        let moved = self.try_ladder(buffer, &mut |bytes| {
             if bytes == 0 {
                 // Other engines copy.
                 return on_piece(bytes);
@@ -243,14 +192,12 @@ impl<'f> Filling<'f> {
         }
     }
 
-    #[inline(always)]
-    fn move_content(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
-        let naming = &self.dest.naming;
-        let is_divided = matches!(naming, Naming::Hidden(_, Replaces::Nothing));
+    fn try_ladder(&self, buffer: &mut Vec<u8>, on_piece: OnPiece<'_>) -> Moved {
+        let is_divided = matches!(self.naming, Naming::Hidden(_, Replaces::Nothing));
         let sink = Sink {
-            fd: self.dest.fd.as_fd(),
-            is_file: self.dest.is_file,
-            keeps_content: self.dest.keeps_content,
+            fd: self.fd.as_fd(),
+            is_file: self.is_file,
+            keeps_content: self.keeps_content,
             divide: is_divided.then_some(self),
         };
         let options = self.entry.ctx.policy.options;
@@ -259,7 +206,11 @@ impl<'f> Filling<'f> {
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    fn complete(self, bytes: u64, method: CopyMethod) -> Result<Filled, Failure> {
+    pub(crate) fn complete(
+        self,
+        bytes: u64,
+        labelled: Result<(), AttributeError>,
+    ) -> Result<Filled, Failure> {
         let entry = self.entry;
         let mut attributes = None;
         if entry.ctx.policy.sets_attributes {
@@ -277,22 +228,16 @@ impl<'f> Filling<'f> {
             // Content that was written before may be lost.
             return Err(self.fail(Operation::Sync, errno));
         }
-        let Self {
-            source,
-            dest,
-            labelled,
-            ..
-        } = self;
-        let is_file = dest.is_file;
-        let has_name = match dest.naming {
-            Naming::Hidden(_, replaces) => dest.close_and_rename(entry, replaces)?,
-            Naming::WhenComplete if !dest.give_name(entry) => false,
+        let is_file = self.is_file;
+        let has_name = match self.naming {
+            Naming::Hidden(_, replaces) => self.close_and_rename(replaces)?,
+            Naming::WhenComplete if !self.give_name() => false,
             Naming::WhenComplete | Naming::AtOnce => {
-                let OpenDest { fd, writing, .. } = dest;
-                sys::close_checked(fd)
-                    .map_err(|errno| not_closed(entry, is_file, &source.stat, errno))?;
+                let source = self.source.stat;
+                sys::close_checked(self.fd)
+                    .map_err(|errno| not_closed(entry, is_file, source, errno))?;
                 // Another worker may write to it now.
-                drop(writing);
+                drop(self.writing);
                 true
             }
         };
@@ -306,7 +251,6 @@ impl<'f> Filling<'f> {
         let labelled = labelled.map_err(|error| entry.dest_error(error.operation, error.errno));
         Ok(Filled::Complete {
             bytes,
-            method,
             is_file,
             attributes: set.and(labelled),
         })
@@ -316,17 +260,17 @@ impl<'f> Filling<'f> {
     /// content, and a server could set the time again when it stores the content. Until then, another client could take the
     /// dest for complete.
     fn store_content(&self) -> Result<(), (Operation, Errno)> {
-        let Self { entry, dest, .. } = self;
+        let Self { entry, fd, .. } = self;
         let ctx = entry.ctx;
-        if !ctx.policy.options.preserve.timestamps || !dest.is_file {
+        if !ctx.policy.options.preserve.timestamps || !self.is_file {
             return Ok(());
         }
         if ctx.durability.is_some() {
-            let written = sys::write_back(dest.fd.as_fd(), WriteBack::All);
+            let written = sys::write_back(fd.as_fd(), WriteBack::All);
             written.map_err(|errno| (Operation::Sync, errno))?;
         }
         if !entry.has_native_dest() {
-            let closed = sys::duplicate(dest.fd.as_fd()).and_then(sys::close_checked);
+            let closed = sys::duplicate(fd.as_fd()).and_then(sys::close_checked);
             closed.map_err(|errno| (Operation::Close, errno))?;
         }
         Ok(())
@@ -336,23 +280,20 @@ impl<'f> Filling<'f> {
     /// one, and so must the first copy of a source whose other names replace files.
     fn sync(&self, durability: &Durability) -> Result<(), Errno> {
         let Self {
-            entry,
-            source,
-            dest,
-            ..
+            entry, source, fd, ..
         } = self;
         let dests_are_replaced = entry.ctx.policy.options.rules.atomic;
-        match matches!(dest.naming, Naming::Hidden(_, Replaces::Files))
-            || dests_are_replaced && entry.has_other_names(&source.stat)
+        match matches!(self.naming, Naming::Hidden(_, Replaces::Files))
+            || dests_are_replaced && entry.has_other_names(source.stat)
         {
-            true => sys::sync_file(dest.fd.as_fd()),
-            false => durability.file_complete(dest.fd.as_fd()),
+            true => sys::sync_file(fd.as_fd()),
+            false => durability.file_complete(fd.as_fd()),
         }
     }
 
     fn set_attributes(&self) -> Attributes {
-        let (policy, origin) = (&self.entry.ctx.policy, self.dest.origin);
-        let (stat, dest) = (&self.source.stat, Inode::Opened(self.dest.fd.as_fd()));
+        let (policy, origin) = (&self.entry.ctx.policy, self.origin);
+        let (stat, dest) = (self.source.stat, Inode::Opened(self.fd.as_fd()));
         let transfer = Transfer {
             policy,
             source: Inode::Opened(self.source.fd.as_fd()),
@@ -365,7 +306,7 @@ impl<'f> Filling<'f> {
             has_owner: policy.options.preserve.ownership
                 && !self.entry.has_native_dest()
                 && dest.has_owner_of(stat),
-            has_rights: self.dest.has_rights,
+            has_rights: self.has_rights,
         };
         transfer.run()
     }
@@ -380,10 +321,10 @@ impl<'f> Filling<'f> {
 
     /// Cleans up after content was not moved, and returns the reason.
     #[cold]
-    fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
+    pub(crate) fn abandon(self, error: ContentError) -> Result<Filled, Failure> {
         let entry = self.entry;
-        if let Some(mode) = self.dest.mode_before {
-            attributes::restore_permissions(mode, self.dest.fd.as_fd());
+        if let Some(mode) = self.mode_before {
+            attributes::restore_permissions(mode, self.fd.as_fd());
         }
         let error = match error {
             ContentError::Cancelled => {
@@ -393,14 +334,14 @@ impl<'f> Filling<'f> {
                 };
             }
             ContentError::Clone(errno) => {
-                match self.dest.naming {
+                match self.naming {
                     // The dest is empty. It stays if it was created through a link. The failure to report is that of the
                     // clone.
-                    Naming::AtOnce if self.dest.origin == Origin::Created => {
-                        let _ = self.dest.remove(entry);
+                    Naming::AtOnce if self.origin == Origin::Created => {
+                        let _ = self.remove();
                     }
                     Naming::AtOnce | Naming::WhenComplete => {}
-                    Naming::Hidden(..) => self.dest.remove_hidden(entry),
+                    Naming::Hidden(..) => self.remove_hidden(),
                 }
                 entry
                     .dest_error(Operation::Clone, errno)
@@ -421,21 +362,19 @@ impl<'f> Filling<'f> {
     /// Removes a dest that is incomplete, if this run created it and its name still leads to it. Marks it before, and
     /// returns an error about one that stays, or existed before.
     fn discard(self) -> Result<(), Error> {
-        let Self {
-            entry, ref dest, ..
-        } = self;
-        if !dest.is_file {
+        let entry = self.entry;
+        if !self.is_file {
             return Ok(());
         }
-        let is_new = dest.origin == Origin::Created;
-        let name = dest.naming.hidden_name().unwrap_or(entry.dest_name);
+        let is_new = self.origin == Origin::Created;
+        let name = self.naming.hidden_name().unwrap_or(entry.dest_name);
         let left = Error::refused(Refusal::LeftIncomplete, entry.path_beside(name)).at_dest();
-        let removed = match dest.naming {
+        let removed = match self.naming {
             Naming::WhenComplete => Ok(()),
             _ => {
                 self.mark_incomplete();
                 match is_new {
-                    true => self.dest.remove(entry),
+                    true => self.remove(),
                     false => return Err(left),
                 }
             }
@@ -453,14 +392,14 @@ impl<'f> Filling<'f> {
     /// a hidden name.
     fn keep_incomplete(self) {
         let entry = self.entry;
-        if self.dest.naming.hidden_name().is_some() {
-            return self.dest.remove_hidden(entry);
+        if self.naming.hidden_name().is_some() {
+            return self.remove_hidden();
         }
         self.mark_incomplete();
         // If the dest gets no name, it has no content. The error to report is that of moving it.
-        let is_file = self.dest.is_file;
-        let has_name = match self.dest.naming {
-            Naming::WhenComplete => self.dest.give_name(entry),
+        let is_file = self.is_file;
+        let has_name = match self.naming {
+            Naming::WhenComplete => self.give_name(),
             Naming::AtOnce | Naming::Hidden(..) => true,
         };
         if is_file && has_name {
@@ -471,15 +410,15 @@ impl<'f> Filling<'f> {
 
     /// Marks an incomplete dest that is a regular file.
     fn mark_incomplete(&self) {
-        if self.dest.is_file {
-            let dest = &Inode::Opened(self.dest.fd.as_fd());
+        if self.is_file {
+            let dest = &Inode::Opened(self.fd.as_fd());
             // If this fails, the dest keeps its new time, as after a failed cp.
-            let _ = attributes::mark_incomplete(dest, &self.source.stat);
+            let _ = attributes::mark_incomplete(dest, self.source.stat);
         }
     }
 }
 
-impl Divide for Filling<'_> {
+impl Divide for OpenDest<'_> {
     #[cfg(not(feature = "distribute"))]
     fn divide(&self, _: Range<u64>, _: &mut dyn FnMut() -> bool) -> bool {
         false
@@ -488,17 +427,12 @@ impl Divide for Filling<'_> {
     #[cfg(feature = "distribute")]
     fn divide(&self, range: Range<u64>, goes_on: &mut dyn FnMut() -> bool) -> bool {
         let Self {
-            entry,
-            source,
-            dest,
-            ..
+            entry, source, fd, ..
         } = self;
         let exchange = entry.ctx.policy.options.setup.exchange;
-        let (Some(exchange), Some(hidden), Ok(seen)) = (
-            exchange,
-            dest.naming.hidden_name(),
-            sys::stat_open(&dest.fd),
-        ) else {
+        let (Some(exchange), Some(hidden), Ok(seen)) =
+            (exchange, self.naming.hidden_name(), sys::stat_open(fd))
+        else {
             return false;
         };
         let file = crate::distribute::LargeCopy {

@@ -7,13 +7,14 @@
 //! - [`directory`]: directories, which are entered, and finished after their last entry.
 
 use std::ffi::{CStr, CString};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::attributes;
+use super::content::OpenSource;
 use super::context::Failure;
 use super::decide::mode::{self, Origin};
 use super::decide::settle::{RemovalEvent, Way};
@@ -54,6 +55,15 @@ pub(super) struct LinkedTo {
 }
 
 impl CopyScratch {
+    /// Describes an open source, which is `stat`.
+    pub(super) fn source<'s>(&mut self, fd: Fd, stat: &'s Stat) -> OpenSource<'s> {
+        let storage = match sys::is_regular(stat) {
+            true => self.storage(stat.st_dev, fd.as_fd()),
+            false => Storage::Other,
+        };
+        OpenSource { fd, stat, storage }
+    }
+
     /// Returns the storage of the filesystem with this device number, on which `file` is.
     #[inline]
     pub(super) fn storage(&mut self, device: u64, file: BorrowedFd<'_>) -> Storage {

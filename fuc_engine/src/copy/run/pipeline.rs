@@ -22,9 +22,9 @@ use std::ops::ControlFlow;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyTask, EntryCopy, Processed, durable, large, note_piece, verifying};
+use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, note_piece, verifying};
 use crate::copy::collisions;
-use crate::copy::content::{OpenSource, PIECE_BYTES};
+use crate::copy::content::{Moved, OpenSource, PIECE_BYTES};
 use crate::copy::context::Failure;
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::{Making, RemovalEvent, Settled, Way};
@@ -32,7 +32,7 @@ use crate::copy::dest::settling::{Looked, look_and_settle, unlink};
 use crate::copy::dest::{self, backup};
 use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::{FileId, Symlinks};
-use crate::copy::make::file::{self, Filled, Filling};
+use crate::copy::make::file::{self, Filled};
 use crate::copy::make::hardlink::{self, Claim, FirstCopy};
 use crate::copy::make::{self, Contentless};
 use crate::copy::options::{LinkKind, Replace};
@@ -42,7 +42,7 @@ use crate::observer::{BYTES_PER_WORK, Change, CopyMethod, Event, KeepReason, Mec
 use crate::report::Counted;
 use crate::sched::When;
 use crate::sys::{self, Stat};
-use crate::walk::{self, Task, Visit};
+use crate::walk::{self, Task, Visit, Walker};
 
 /// The file that was written to a dest, if further names of its source may link to it.
 type Written = Option<FileId>;
@@ -98,25 +98,24 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Copies a source that was listed as a regular file, without a look at it. If another type is opened, looks at it. The
     /// options must have no rules about dests.
-    #[inline(always)]
     pub(super) fn copy_file(&mut self) -> Result<Processed, Failure> {
         let entry = self.entry;
-        let scratch = &mut self.worker.scratch.own;
-        if scratch.expects_empty
-            && entry.ctx.policy.creates_empty_files
-            // A process that watches an older directory waits for a file to be closed.
-            && entry.node.is_some_and(|node| node.state.origin() == Origin::Created)
-            && file::try_copy_empty(entry, scratch)
-        {
-            self.count(Counted::File, 0);
-            entry.emit_copied(Some(CopyMethod::default()));
-            return Ok(Processed::Handled);
-        }
-        match file::open_regular(entry, scratch) {
-            Ok(Some(opened)) => self.copy_opened(opened),
-            Ok(None) => self.look_and_copy(),
-            Err(errno) => Err(self.not_opened(errno)),
-        }
+        let fd = match file::open_source(entry, entry.blocking()) {
+            Ok(fd) => fd,
+            Err(errno) if file::is_other_type(errno) => return self.look_and_copy(),
+            Err(errno) => return Err(self.not_opened(errno)),
+        };
+        // It has 144 bytes, so it stays here.
+        let stat = match sys::stat_open(&fd) {
+            Ok(stat) if sys::is_regular(&stat) => stat,
+            Ok(_) => {
+                drop(fd);
+                return self.look_and_copy();
+            }
+            Err(errno) => return Err(self.not_opened(errno)),
+        };
+        let opened = self.worker.scratch.own.source(fd, &stat);
+        self.copy_opened(&opened)
     }
 
     /// Returns the failure to open a source that was not looked at. As in cp, which looks at both sides first, that comes
@@ -133,27 +132,24 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     }
 
     /// Copies the content of a source that is open, or queues a large file.
-    // If it is not inlined, the call copies the stat of the source. That takes 40 more instructions for each file with
-    // data. The guard's case `cpz-files-with-data` counts them.
-    #[inline(always)]
-    fn copy_opened(&mut self, source: OpenSource) -> Result<Processed, Failure> {
+    fn copy_opened(&mut self, source: &OpenSource<'_>) -> Result<Processed, Failure> {
         self.worker.scratch.own.expects_empty = source.is_known_empty();
-        let (entry, stat) = (self.entry, &source.stat);
+        let (entry, stat) = (self.entry, source.stat);
         if large::may_come_later(entry, stat) {
             return Ok(large::queue(self, stat));
         }
         let is_new = entry.dest_directory_origin() == Origin::Created;
         if !is_new || entry.has_other_names(stat) {
             return self.make_or_link(Making::File, Some(stat), &mut |copy, way| {
-                copy.fill(&source, way)
+                copy.fill(source, way)
             });
         }
         // As in `settle`, but without a call by pointer, which takes more instructions. The guard counts them.
-        if self.fill(&source, Way::Create)?.is_some() {
+        if self.fill(source, Way::Create)?.is_some() {
             return Ok(Processed::Handled);
         }
         let outcome = self.look_and_make(Making::File, Some(stat), true, &mut |copy, way| {
-            copy.fill(&source, way)
+            copy.fill(source, way)
         });
         outcome.map(Processed::from)
     }
@@ -212,7 +208,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 if copy.link_unchanged(source, way)? {
                     return Ok(Some(None));
                 }
-                let opened = file::open_seen(copy.entry, source, &mut copy.worker.scratch.own)?;
+                let (fd, stat) = file::open_seen(copy.entry, source)?;
+                let opened = copy.worker.scratch.own.source(fd, &stat);
                 copy.fill(&opened, way)
             });
         }
@@ -559,18 +556,18 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Opens the dest and copies the content. Returns `None` if the dest should be created, and something is there, or it could
     /// not be given its name.
     #[inline(always)]
-    fn fill(&mut self, source: &OpenSource, way: Way) -> Result<Option<Written>, Failure> {
+    fn fill(&mut self, source: &OpenSource<'_>, way: Way) -> Result<Option<Written>, Failure> {
         let entry = self.entry;
         if !entry.is_vacated {
-            large::check_room(self.run, entry, &source.stat)?;
+            large::check_room(self.run, entry, source.stat)?;
         }
-        let opened = dest::open(entry, source, way);
-        let opened = opened.map_err(|failure| failure.with_method(CopyMethod::default()));
-        let Some(dest) = opened? else {
-            return Ok(None);
+        let dest = match dest::open(entry, source, way) {
+            Ok(Some(dest)) => dest,
+            Ok(None) => return Ok(None),
+            Err(failure) => return Err(failure.with_method(CopyMethod::default())),
         };
         let mut written = None;
-        if entry.has_other_names(&source.stat) {
+        if entry.has_other_names(source.stat) {
             let id = || sys::stat_open(&dest.fd).map(|stat| Some(FileId::of(&stat)));
             written = entry
                 .ctx
@@ -581,10 +578,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         self.worker.is_awaited = !dest.writing.is_empty();
         let mut buffer = std::mem::take(&mut self.worker.scratch.own.buffer);
         let mut on_piece = |bytes| note_piece(self.worker, bytes);
-        let filled = Filling::new(entry, source, dest).fill(&mut buffer, &mut on_piece);
+        let labelled = dest.label();
+        let Moved { bytes, method } = dest.move_content(&mut buffer, &mut on_piece);
+        let filled = match bytes {
+            Ok(bytes) => dest.complete(bytes, labelled),
+            Err(error) => dest.abandon(error),
+        };
         self.worker.scratch.own.buffer = buffer;
         self.worker.is_awaited = false;
-        let named = self.note_filled(source, filled)?;
+        let named = self.note_filled(source, method, filled)?;
         Ok(named.map(|()| written))
     }
 
@@ -593,7 +595,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     #[inline(always)]
     pub(super) fn note_filled(
         &mut self,
-        source: &OpenSource,
+        source: &OpenSource<'_>,
+        method: CopyMethod,
         filled: Result<Filled, Failure>,
     ) -> Result<Option<()>, Failure> {
         let Self { run, entry, .. } = *self;
@@ -602,18 +605,17 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             run.room
                 .note_failure(entry, errno.map(Errno::from_raw_os_error));
         }
-        match filled? {
+        match filled.map_err(|failure| failure.with_method(method))? {
             Filled::Complete {
                 bytes,
-                method,
                 is_file,
                 attributes,
             } => {
                 if is_file {
-                    verifying::add(self, &source.stat);
+                    verifying::add(self, source.stat);
                 }
                 attributes.map_err(|error| Failure::making(error).with_method(method))?;
-                self.count(Counted::File, bytes);
+                count_copy(self.worker, Counted::File, bytes);
                 entry.ctx.report.throttle(0, bytes);
                 if method.reflink == Mechanism::Used {
                     self.worker.scratch.tally.reflinked_bytes += bytes;
@@ -632,17 +634,16 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Counts and reports a copy without content.
     fn note_copied(&mut self, counted: Counted) -> Written {
-        self.count(counted, 0);
+        count_copy(self.worker, counted, 0);
         self.entry.emit_copied(None);
         None
     }
+}
 
-    #[inline]
-    fn count(&mut self, counted: Counted, bytes: u64) {
-        let worker = &mut *self.worker;
-        worker.scratch.tally.add_entry(counted);
-        worker.scratch.tally.bytes += bytes;
-        worker.scratch.had_content = bytes > 0;
-        worker.count_work(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
-    }
+/// Counts a copy, and the bytes that were moved since its last piece.
+pub(super) fn count_copy(worker: &mut Walker<'_, '_, CopyRun<'_>>, counted: Counted, bytes: u64) {
+    worker.scratch.tally.add_entry(counted);
+    worker.scratch.tally.bytes += bytes;
+    worker.scratch.had_content = bytes > 0;
+    worker.count_work(1 + bytes.min(PIECE_BYTES as u64) / BYTES_PER_WORK);
 }

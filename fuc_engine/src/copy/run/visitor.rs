@@ -7,17 +7,18 @@ use std::path::Path;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 
-use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, tasks, verifying};
+use super::{CopyRun, CopyTask, EntryCopy, Processed, durable, large, pipeline, tasks, verifying};
 use crate::copy::collisions;
 use crate::copy::context::Context;
 use crate::copy::decide::mode::Origin;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, Mark};
-use crate::copy::make::{CopyScratch, directory};
+use crate::copy::make::{CopyScratch, directory, file};
 use crate::copy::mirror;
 use crate::descriptors::{Descriptors, Roots};
 use crate::error::Operation;
 use crate::node::{Dir, Place, Side};
+use crate::observer::CopyMethod;
 use crate::paths;
 use crate::report::{Counted, Report};
 use crate::sched::When;
@@ -157,16 +158,25 @@ impl Visitor for CopyRun<'_> {
             };
         }
         let dirs = [dirs.source(), dirs.dest()];
-        let entry = Entry::listed(&self.ctx, node, dirs, listed);
+        let entry = || Entry::listed(&self.ctx, node, dirs, listed);
+        let is_plain = self.copies_plainly && listed.kind() == FileType::RegularFile;
+        let scratch = &mut worker.scratch.own;
+        if is_plain && scratch.expects_empty && file::try_copy_empty(entry(), scratch) {
+            pipeline::count_copy(worker, Counted::File, 0);
+            if self.ctx.report.wants_events() {
+                entry().emit_copied(Some(CopyMethod::default()));
+            }
+            return Visit::Done;
+        }
+        let entry = entry();
         let mut copy = EntryCopy {
             run: self,
             entry: &entry,
             worker,
         };
-        let processed = if self.copies_plainly && listed.kind() == FileType::RegularFile {
-            copy.copy_file()
-        } else {
-            copy.copy_listed(listed.kind())
+        let processed = match is_plain {
+            true => copy.copy_file(),
+            false => copy.copy_listed(listed.kind()),
         };
         match processed {
             Ok(Processed::Queued) => Visit::Queued,
