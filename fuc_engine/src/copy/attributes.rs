@@ -172,7 +172,7 @@ pub(super) fn restore_permissions(mode: u32, dest: BorrowedFd<'_>) {
 impl Transfer<'_> {
     /// Sets all attributes. After a failure to set the owner only the times are set, as in cp. Returns the
     /// failure that cp reports, which sets the times first.
-    pub(super) fn run(&self) -> Attributes {
+    pub(super) fn set_all(&self) -> Attributes {
         let mut warning = None;
         let preserve = &self.policy.options.preserve;
         let set_times = || match preserve.timestamps {
@@ -596,7 +596,7 @@ pub(super) fn transfer(
         has_owner: !has_other_owner(stat, present),
         has_rights: false,
     };
-    Ok(transfer.run())
+    Ok(transfer.set_all())
 }
 
 /// Gives the symbolic link at `dest`, which was made instead of a copy, the times of its source.

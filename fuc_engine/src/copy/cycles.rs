@@ -32,7 +32,11 @@ pub(super) fn into_itself(entry: &Entry<'_>) -> Error {
 ///
 /// Only a directory behind a link can contain itself, and only a dest behind a link can lie in its source although the
 /// dest of the operand does not.
-pub(super) fn check(entry: &Entry<'_>, source: Identity, symlinks: Symlinks) -> Result<(), Error> {
+pub(super) fn check_end(
+    entry: &Entry<'_>,
+    source: Identity,
+    symlinks: Symlinks,
+) -> Result<(), Error> {
     let root = entry.ctx.operands.state(entry.operand).root.get();
     // Some filesystems give all directories one number.
     let differs = |above: Identity| above.file() != source.file();

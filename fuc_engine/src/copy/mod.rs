@@ -2,7 +2,7 @@
 //!
 //! A directory's copy is made when the directory is entered, and gets its final mode when the
 //! last entry under it is finished, by the same climb that removes a directory in a removal.
-//! Everything else takes one way. It ends early for an entry that waits or is given away: before `settle`, nothing is
+//! Everything else takes one way. It ends early for an entry that waits or is given away: before `settle_and_make`, nothing is
 //! done about its dest.
 //!
 //! ```text
@@ -18,11 +18,12 @@
 //! run/visitor     visit         names the entry, which `entry` describes
 //! run/pipeline    copy_file
 //!   make/file       open_source   opens the source: open; its stat stays here: fstat
-//!   dest            open          creates the dest, by `changes`: open
+//!   dest            open_for_content
+//!                                 creates the dest, by `changes`: open
 //!   make/file       move_content
-//!     content         run           moves the content: copy_file_range
-//!   make/file       complete
-//!     attributes      transfer      sets times, owner and mode
+//!     content         copy_to_end   moves the content: copy_file_range
+//!   make/file       complete_dest
+//!     attributes      set_all       sets times, owner and mode
 //!   run/pipeline    note_filled   counts and reports
 //! ```
 //!

@@ -75,7 +75,7 @@ pub(super) struct MadeParents {
 
 /// Makes the missing directories on the way to the dest of an operand, and adds them to `made`.
 /// Opens the last one.
-pub(super) fn make<'c>(
+pub(super) fn make_missing<'c>(
     ctx: &'c Context<'_>,
     operand: u32,
     made: &mut MadeParents,

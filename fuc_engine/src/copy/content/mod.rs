@@ -231,7 +231,7 @@ impl<'a> ContentCopy<'a> {
     ///
     /// # Errors
     /// `dest` holds the bytes already written.
-    pub(super) fn run(mut self) -> Moved {
+    pub(super) fn copy_to_end(mut self) -> Moved {
         let moved = self.move_all();
         Moved {
             bytes: moved.map(|()| self.unreported),
@@ -560,7 +560,8 @@ mod tests {
             reported.push(bytes);
             Next::Piece
         };
-        let moved = ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).run();
+        let moved =
+            ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).copy_to_end();
         let counted: u64 = reported.iter().sum();
         assert_eq!(moved.bytes.unwrap() + counted, size as u64);
         assert!(std::fs::read(dest).unwrap() == vec![1; size]);

@@ -32,7 +32,7 @@ use crate::sys::{self, Listing, Stat};
 
 /// Renames the dest of `entry` to its backup, for which the rules must ask. Returns the backup's name, or `None` if the dest
 /// has vanished.
-pub(crate) fn make(
+pub(crate) fn back_up(
     entry: &Entry<'_>,
     dest: &Stat,
     numbers: &mut BackupNumbers,
@@ -153,12 +153,12 @@ impl BackupNumbers {
             self.directory = identity;
             self.highest.clear();
             // If the directory cannot be listed, numbers are tried from 1 on.
-            let _ = self.list(dir, &paths::directory_of(name));
+            let _ = self.list_numbers(dir, &paths::directory_of(name));
         }
         self.highest.get(base).copied().unwrap_or(0)
     }
 
-    fn list(&mut self, dir: BorrowedFd<'_>, parent: &CStr) -> Result<(), Errno> {
+    fn list_numbers(&mut self, dir: BorrowedFd<'_>, parent: &CStr) -> Result<(), Errno> {
         // The directory may have its copied time of access already.
         let (dir, _) = sys::open_directory_noatime(dir, parent, Symlinks::Follow)?;
         let mut listing = Listing::with_capacity(32 << 10);

@@ -223,7 +223,7 @@ struct Opening<'o> {
 /// Creates or opens the dest of `source` in the way that is settled. Returns `None` if it should be created, and something is
 /// there. A large new dest gets its name when it is complete, if that is possible.
 #[inline(always)]
-pub(crate) fn open<'o>(
+pub(crate) fn open_for_content<'o>(
     entry: &'o Entry<'o>,
     source: &'o OpenSource<'o>,
     way: Way,
@@ -322,7 +322,7 @@ impl<'o> Opening<'o> {
     #[inline(always)]
     fn open_by(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
         match way {
-            Way::Create => match self.create(self.entry.spot()) {
+            Way::Create => match self.create_named(self.entry.spot()) {
                 Ok(dest) => Ok(Some(dest)),
                 Err(Errno::EXIST) => Ok(None),
                 // The kernel says so of each name with a slash at the end.
@@ -361,7 +361,7 @@ impl<'o> Opening<'o> {
     }
 
     #[inline(always)]
-    fn create(self, spot: Spot<'_>) -> Result<OpenDest<'o>, Errno> {
+    fn create_named(self, spot: Spot<'_>) -> Result<OpenDest<'o>, Errno> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
         let mode = ctx.policy.creation_mode(source.stat.st_mode);
@@ -372,7 +372,7 @@ impl<'o> Opening<'o> {
     }
 
     fn create_again(self) -> Result<OpenDest<'o>, Failure> {
-        let created = self.create(self.entry.spot().vacated());
+        let created = self.create_named(self.entry.spot().vacated());
         created.map_err(|errno| self.creation_failure(errno))
     }
 
@@ -420,7 +420,7 @@ impl<'o> Opening<'o> {
             return self.replace_by_force(errno);
         };
         self.check_not_source(&present)?;
-        if self.may_be_source(&present, entry.has_native_dest()) {
+        if self.may_lose_source(&present, entry.has_native_dest()) {
             return self.create_beside();
         }
         let writing = collisions::begin_writing(ctx, &present);
@@ -448,7 +448,7 @@ impl<'o> Opening<'o> {
         }
         let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
         let is_native = entry.has_native_dest();
-        if present.is_ok_and(|present| self.may_be_source(&present, is_native)) {
+        if present.is_ok_and(|present| self.may_lose_source(&present, is_native)) {
             return self.create_beside();
         }
         // The copy had begun, so `-v` names it even if the removal fails.
@@ -510,7 +510,7 @@ impl<'o> Opening<'o> {
         let ctx = entry.ctx;
         let writing = collisions::begin_writing(ctx, present);
         let is_native = ctx.is_native(FileId::of(present).device, dest.as_fd());
-        let keeps_content = self.may_be_source(present, is_native);
+        let keeps_content = self.may_lose_source(present, is_native);
         let gets_holes = || has_holes(source.stat) || ctx.policy.options.sparse == Sparse::Always;
         if keeps_content && gets_holes() {
             return self.create_beside();
@@ -530,7 +530,7 @@ impl<'o> Opening<'o> {
     /// Returns `true` if an existing dest, which was seen as `present`, may be the source. `is_native` says whether the
     /// filesystem of the dest is a native one.
     #[inline]
-    fn may_be_source(self, present: &Stat, is_native: bool) -> bool {
+    fn may_lose_source(self, present: &Stat, is_native: bool) -> bool {
         let source = self.source;
         let are_native = || source.storage == Storage::Native && is_native;
         !source.is_known_empty() && may_be_source(source.stat, present, are_native)

@@ -100,13 +100,15 @@ impl Entering<'_> {
         let ctx = entry.ctx;
         // As in cp, the dest is looked at first. In a new directory, nothing is there.
         let present = match entry.dest_directory_origin() {
-            Origin::Existing => self.settle(false)?,
+            Origin::Existing => self.settle_directory(false)?,
             Origin::Created => None,
         };
-        let source = self.open_source().map_err(|errno| self.not_opened(errno))?;
+        let source = self
+            .open_source_directory()
+            .map_err(|errno| self.not_opened(errno))?;
         let id = source.stat.identity;
-        cycles::check(entry, id, source.symlinks)?;
-        let (dest, origin) = self.make(&source.stat, present, numbers)?;
+        cycles::check_end(entry, id, source.symlinks)?;
+        let (dest, origin) = self.make_dest(&source.stat, present, numbers)?;
         let failed = |operation| move |errno| entry.dest_error(operation, errno);
         let stat = sys::stat_directory(dest.as_fd()).map_err(failed(Operation::Stat))?;
         if entry.is_operand() {
@@ -145,7 +147,7 @@ impl Entering<'_> {
     }
 
     /// Opens the source to list it. As with cp, one that may not be listed gets a dest, unless the filter skips it.
-    fn open_source(&self) -> Result<SourceDir, Errno> {
+    fn open_source_directory(&self) -> Result<SourceDir, Errno> {
         let entry = self.entry;
         let ctx = entry.ctx;
         let (dir, name) = (entry.source_dir, entry.source_name);
@@ -255,7 +257,7 @@ impl Entering<'_> {
     /// | dests are backed up, and it is not the copy of another name | becomes a backup |
     /// | it is a link to the source, and cp would compare them | is refused as the same file |
     /// | it is anything else | is refused as no directory |
-    fn settle(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
+    fn settle_directory(&self, is_occupied: bool) -> Result<Option<Present>, Error> {
         let entry = self.entry;
         let seen = self
             .look()
@@ -282,7 +284,7 @@ impl Entering<'_> {
 
     /// Opens the directory at the dest, or looks at what else is there.
     fn look(&self) -> Result<Option<Present>, Errno> {
-        let seen = match self.open_dest(Origin::Existing) {
+        let seen = match self.open_dest_directory(Origin::Existing) {
             Err(Errno::NOTDIR | Errno::LOOP) => {
                 self.entry.stat_dest(Symlinks::NoFollow).map(Present::Other)
             }
@@ -294,7 +296,7 @@ impl Entering<'_> {
         }
     }
 
-    fn open_dest(&self, origin: Origin) -> Result<Fd, Errno> {
+    fn open_dest_directory(&self, origin: Origin) -> Result<Fd, Errno> {
         let Entry { ctx, .. } = *self.entry;
         let (dir, name) = (self.entry.dest_dir, self.entry.dest_name);
         ctx.descriptors.making_room(|| {
@@ -318,7 +320,7 @@ impl Entering<'_> {
     }
 
     /// Makes the dest, unless a directory is `present`.
-    fn make(
+    fn make_dest(
         &self,
         source: &DirStat,
         mut present: Option<Present>,
@@ -330,7 +332,7 @@ impl Entering<'_> {
         let failed = |operation| move |errno| entry.dest_error(operation, errno);
         if present.is_none() {
             match changes.create_directory(entry.spot(), mode) {
-                Err(Errno::EXIST) => present = self.settle(true)?,
+                Err(Errno::EXIST) => present = self.settle_directory(true)?,
                 created => created.map_err(failed(Operation::CreateDirectory))?,
             }
         }
@@ -342,7 +344,7 @@ impl Entering<'_> {
             }
             None => {}
         }
-        match self.open_dest(Origin::Created) {
+        match self.open_dest_directory(Origin::Created) {
             Ok(dest) => Ok((dest, Origin::Created)),
             // Another process has replaced it.
             Err(Errno::NOTDIR | Errno::LOOP) => {
@@ -519,5 +521,5 @@ fn transfer(
         has_rights: false,
         mode: mark.mode(),
     };
-    transfer.run()
+    transfer.set_all()
 }

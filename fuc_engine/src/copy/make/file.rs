@@ -201,12 +201,12 @@ impl OpenDest<'_> {
             divide: is_divided.then_some(self),
         };
         let options = self.entry.ctx.policy.options;
-        ContentCopy::new(self.source, sink, options, buffer, on_piece).run()
+        ContentCopy::new(self.source, sink, options, buffer, on_piece).copy_to_end()
     }
 
     /// Gives a dest with all of its content its attributes, then its name, and closes it.
     #[inline(always)]
-    pub(crate) fn complete(
+    pub(crate) fn complete_dest(
         self,
         bytes: u64,
         labelled: Result<(), AttributeError>,
@@ -215,7 +215,7 @@ impl OpenDest<'_> {
         let mut attributes = None;
         if entry.ctx.policy.sets_attributes {
             if let Err((operation, errno)) = self.store_content() {
-                return Err(self.fail(operation, errno));
+                return Err(self.give_up(operation, errno));
             }
             attributes = Some(self.set_attributes());
         }
@@ -226,7 +226,7 @@ impl OpenDest<'_> {
             && let Err(errno) = self.sync(durability)
         {
             // Content that was written before may be lost.
-            return Err(self.fail(Operation::Sync, errno));
+            return Err(self.give_up(Operation::Sync, errno));
         }
         let is_file = self.is_file;
         let has_name = match self.naming {
@@ -308,12 +308,12 @@ impl OpenDest<'_> {
                 && dest.has_owner_of(stat),
             has_rights: self.has_rights,
         };
-        transfer.run()
+        transfer.set_all()
     }
 
     /// Cleans up after a call has shown that content may be lost, and returns the failure.
     #[cold]
-    fn fail(self, operation: Operation, errno: Errno) -> Failure {
+    fn give_up(self, operation: Operation, errno: Errno) -> Failure {
         let entry = self.entry;
         self.keep_incomplete();
         entry.making_failure(operation, errno)

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! No worker blocks: if the first copy of a source is in progress, another name of it becomes a
-//! waiter in this table. [`complete`](LinkTable::complete) returns the waiters, which the caller
+//! waiter in this table. [`end_first`](LinkTable::end_first) returns the waiters, which the caller
 //! queues. Only sources with several names are looked up, or all sources if links are followed, because each link is another
 //! name.
 //!
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::io::Errno;
 
-use super::{CopyScratch, LinkedTo, create};
+use super::{CopyScratch, LinkedTo, create_in_way};
 use crate::copy::context::{Context, Failure};
 use crate::copy::decide::settle::Way;
 use crate::copy::entry::{Entry, StoredEntry};
@@ -121,7 +121,7 @@ struct Known {
 
 impl Known {
     /// Counts a name that is linked, of a source with these traits. Returns `true` if it was the last one.
-    fn count(&mut self, traits: Traits) -> bool {
+    fn count_name(&mut self, traits: Traits) -> bool {
         // Another process may have made links.
         let made = traits.links.saturating_sub(self.traits.links);
         self.traits = traits;
@@ -139,7 +139,7 @@ enum State {
 
 /// The next step for an entry, as [`LinkTable::claim`] decides.
 pub(crate) enum Claim {
-    /// Make the first copy, and call [`complete`](LinkTable::complete).
+    /// Make the first copy, and call [`end_first`](LinkTable::end_first).
     First,
     /// Nothing: the entry waits.
     Waiting,
@@ -186,7 +186,7 @@ impl LinkTable {
         if !slot.get().traits.are_of_one_file(&traits) {
             return Claim::OtherFile(first);
         }
-        if slot.get_mut().count(traits) {
+        if slot.get_mut().count_name(traits) {
             slot.remove();
         }
         Claim::LinkTo(first)
@@ -195,7 +195,7 @@ impl LinkTable {
     /// Notes that a name of a source that has changed is linked all the same.
     pub(crate) fn note_changed(&self, source: &Stat) {
         if let Slot::Occupied(mut slot) = lock(&self.0).entry(FileId::of(source))
-            && slot.get_mut().count(Traits::of(source))
+            && slot.get_mut().count_name(Traits::of(source))
         {
             slot.remove();
         }
@@ -203,7 +203,7 @@ impl LinkTable {
 
     /// Records the first copy, or forgets the source if there is none. Returns the entries that
     /// waited for it, which must claim again.
-    pub(crate) fn complete(&self, source: FileId, first: Option<FirstCopy>) -> Vec<StoredEntry> {
+    pub(crate) fn end_first(&self, source: FileId, first: Option<FirstCopy>) -> Vec<StoredEntry> {
         let mut map = lock(&self.0);
         let Slot::Occupied(mut slot) = map.entry(source) else {
             return Vec::new();
@@ -301,7 +301,7 @@ pub(crate) fn link(
 ) -> Result<Option<()>, Failure> {
     let ctx = entry.ctx;
     let (symlinks, file) = first.link_target(entry.symlinks);
-    let made = create(entry, way, |link_name| {
+    let made = create_in_way(entry, way, |link_name| {
         at_first(ctx, first, scratch, |dir| {
             let name = &first.name;
             let first = At {
@@ -409,7 +409,7 @@ mod tests {
             table.claim(&source(), entry, other_names),
             Claim::First
         ));
-        table.complete(FileId::of(&source()), Some(first()));
+        table.end_first(FileId::of(&source()), Some(first()));
         table
     }
 
@@ -447,7 +447,7 @@ mod tests {
         let claim = || table.claim(&source(), entry, Some(1));
         assert!(matches!(claim(), Claim::First));
         assert!(matches!(claim(), Claim::Waiting));
-        let waiters = table.complete(FileId::of(&source()), Some(first()));
+        let waiters = table.end_first(FileId::of(&source()), Some(first()));
         assert_eq!((waiters.len(), lock(&table.0).len()), (1, 1));
         assert!(is_linked(&table, Some(1)));
         assert_eq!(lock(&table.0).len(), 0);

@@ -56,7 +56,7 @@ pub(super) struct LinkedTo {
 
 impl CopyScratch {
     /// Describes an open source, which is `stat`.
-    pub(super) fn source<'s>(&mut self, fd: Fd, stat: &'s Stat) -> OpenSource<'s> {
+    pub(super) fn describe_source<'s>(&mut self, fd: Fd, stat: &'s Stat) -> OpenSource<'s> {
         let storage = match sys::is_regular(stat) {
             true => self.storage(stat.st_dev, fd.as_fd()),
             false => Storage::Other,
@@ -80,7 +80,7 @@ impl CopyScratch {
 
 /// Creates a copy that has no content by `create`, which gets its name, in the way that was settled. Returns `None` if it
 /// should be created, and something is there.
-fn create(
+fn create_in_way(
     entry: &Entry<'_>,
     way: Way,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
@@ -204,7 +204,7 @@ pub(super) fn copy_contentless(
     let (created, operation) = match &source.original {
         Original::Link(target) => {
             let link = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
-            (create(entry, way, link), Operation::CreateSymlink)
+            (create_in_way(entry, way, link), Operation::CreateSymlink)
         }
         Original::Special(stat) => create_special(entry, stat, way),
     };
@@ -223,7 +223,7 @@ fn create_special(
     let permissions = mode::for_special_file(&entry.ctx.policy.options.preserve, source.st_mode);
     let mode = kind.as_raw_mode() | permissions;
     let node = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
-    let created = create(entry, way, node);
+    let created = create_in_way(entry, way, node);
     match (kind, created) {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
         (FileType::Fifo, Err(_)) if way == Way::Create => {
@@ -248,7 +248,7 @@ pub(super) fn make_link(
         LinkKind::Hard => (None, Operation::CreateHardLink),
         LinkKind::Symbolic => (Some(symlink_target(entry)?), Operation::CreateSymlink),
     };
-    let created = create(entry, way, |name| match &target {
+    let created = create_in_way(entry, way, |name| match &target {
         Some(target) => sys::create_symlink(target, entry.dest_dir, name),
         None => sys::create_hard_link(source, entry.dest_dir, name),
     });

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{CopyScratch, create};
+use super::{CopyScratch, create_in_way};
 use crate::copy::attributes;
 use crate::copy::decide::mode::Origin;
 use crate::copy::decide::settle::Way;
@@ -54,7 +54,8 @@ pub(in crate::copy) fn link(
             return false;
         };
         let link = |name: &CStr| sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name);
-        is_unchanged(entry, source, &held, at) && matches!(create(entry, way, link), Ok(Some(())))
+        is_unchanged(entry, source, &held, at)
+            && matches!(create_in_way(entry, way, link), Ok(Some(())))
     };
     // The dest of the operand, below the directory that the older copy stands for.
     let top = match &entry.ctx.target {
@@ -63,7 +64,7 @@ pub(in crate::copy) fn link(
     };
     let Some(node) = entry.node else {
         let name = paths::name_of(entry.dest_name.to_bytes());
-        let dir = open(older.as_fd(), paths::split(top).0);
+        let dir = open_older_directory(older.as_fd(), paths::split(top).0);
         return dir.is_some_and(|dir| link_in(dir.as_fd(), &name));
     };
     let is_known = |known: &&OlderDir| Arc::ptr_eq(&known.node, node);
@@ -72,7 +73,7 @@ pub(in crate::copy) fn link(
         return dir.is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
     }
     let directory = node.place.path(Path::new(OsStr::from_bytes(top)), None);
-    let dir = open(older.as_fd(), directory.as_os_str().as_bytes());
+    let dir = open_older_directory(older.as_fd(), directory.as_os_str().as_bytes());
     let is_linked = dir
         .as_ref()
         .is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
@@ -85,7 +86,7 @@ pub(in crate::copy) fn link(
 }
 
 /// Opens a directory of the older copy, without following links.
-fn open(older: BorrowedFd<'_>, path: &[u8]) -> Option<Fd> {
+fn open_older_directory(older: BorrowedFd<'_>, path: &[u8]) -> Option<Fd> {
     let components = path.split(|&byte| byte == b'/');
     let components = components.filter(|name| !matches!(*name, b"" | b"."));
     let mut dir = sys::open_path_directory(older, c".", Symlinks::NoFollow).ok()?;

@@ -26,7 +26,7 @@ pub(super) fn note_filesystems(ctx: &Context<'_>) -> Result<(), Error> {
         let open = || sys::open_directory(dir, c".", Symlinks::NoFollow);
         durability.note_filesystem(device, open)
     };
-    for_each_parent(ctx, note).map_err(|errno| failed(ctx, errno))
+    for_each_parent(ctx, note).map_err(|errno| sync_error(ctx, errno))
 }
 
 /// Notes the filesystem of a dest directory that was entered.
@@ -63,7 +63,7 @@ pub(super) fn write_rest(run: &CopyRun<'_>) {
         false => for_each_parent(ctx, |dir| durability.directory_complete(dir)),
     };
     if let Err(errno) = synced.and_then(|()| durability.write_rest()) {
-        ctx.report.fail(0, failed(ctx, errno));
+        ctx.report.fail(0, sync_error(ctx, errno));
     }
 }
 
@@ -98,7 +98,7 @@ pub(super) fn kept(entry: &Entry<'_>, dest: &Stat) -> Result<(), Failure> {
     }
 }
 
-fn failed(ctx: &Context<'_>, errno: Errno) -> Error {
+fn sync_error(ctx: &Context<'_>, errno: Errno) -> Error {
     let (Dest::Into(path) | Dest::Exactly(path)) = ctx.dest;
     Error::failed(Operation::Sync, path.clone(), errno).at_dest()
 }

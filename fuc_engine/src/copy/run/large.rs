@@ -125,7 +125,7 @@ struct Lane {
 
 impl Lane {
     /// Takes the next file that may try to begin.
-    fn next(&mut self) -> Option<Box<LargeFile>> {
+    fn next_waiting(&mut self) -> Option<Box<LargeFile>> {
         let must_wait = |file: &LargeFile| file.needs.overwrites && self.is_overwriting;
         let first = self.waiting.iter().position(|file| !must_wait(file))?;
         self.waiting.remove(first)
@@ -133,9 +133,9 @@ impl Lane {
 }
 
 impl Room {
-    /// Begins to write a file, until [`end`](Self::end). Keeps it and returns `None` if it must wait for others. `free`
+    /// Begins to write a file, until [`dismiss`](Self::dismiss). Keeps it and returns `None` if it must wait for others. `free`
     /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
-    fn begin(
+    fn admit(
         &self,
         file: Box<LargeFile>,
         free: impl FnOnce(&StoredEntry) -> Option<u64>,
@@ -158,17 +158,17 @@ impl Room {
     }
 
     /// Notes that a file is not being written any more. Returns one that has waited.
-    fn end(&self, needs: Needs) -> Option<Box<LargeFile>> {
+    fn dismiss(&self, needs: Needs) -> Option<Box<LargeFile>> {
         let mut lane = lock(&self.lane);
         lane.writers -= 1;
         lane.bytes -= u128::from(needs.bytes);
         lane.is_overwriting &= !needs.overwrites;
-        lane.next()
+        lane.next_waiting()
     }
 
     /// Returns a file that has waited, after another one has begun.
-    fn next(&self) -> Option<Box<LargeFile>> {
-        lock(&self.lane).next()
+    fn next_waiting(&self) -> Option<Box<LargeFile>> {
+        lock(&self.lane).next_waiting()
     }
 
     /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
@@ -258,11 +258,11 @@ pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>
         let dir = ctx.descriptors.pin(node, Side::Dest, ctx).ok()?;
         sys::free_bytes(dir.as_fd())
     };
-    let Some(file) = run.room.begin(file, free) else {
+    let Some(file) = run.room.admit(file, free) else {
         return;
     };
     // There may be room for another one, too.
-    push(run.room.next(), worker);
+    push(run.room.next_waiting(), worker);
     let LargeFile { entry, needs } = *file;
     if let Some(node) = &entry.place.parent {
         let directory = || ctx.place_path(&node.place, Side::Source);
@@ -272,7 +272,7 @@ pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>
         ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
         ControlFlow::Break(_) => Ok(()),
     });
-    push(run.room.end(needs), worker);
+    push(run.room.dismiss(needs), worker);
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -319,7 +319,7 @@ mod tests {
 
     /// Begins to write a file, and returns its needs if it need not wait.
     fn begin(room: &Room, bytes: u64, free: Option<u64>) -> Option<Needs> {
-        let begun = room.begin(file(bytes, false), |_| free);
+        let begun = room.admit(file(bytes, false), |_| free);
         begun.map(|file| file.needs)
     }
 
@@ -327,8 +327,8 @@ mod tests {
     fn a_file_alone_needs_no_known_room() {
         let room = Room::default();
         for _ in 0..2 {
-            let begun = room.begin(file(7, false), |_| unreachable!("no other file is written"));
-            assert!(room.end(begun.unwrap().needs).is_none());
+            let begun = room.admit(file(7, false), |_| unreachable!("no other file is written"));
+            assert!(room.dismiss(begun.unwrap().needs).is_none());
         }
     }
 
@@ -338,7 +338,7 @@ mod tests {
         let first = begin(&room, 6, None).unwrap();
         assert!(begin(&room, 4, Some(9)).is_none());
         assert!(begin(&room, 4, Some(10)).is_some());
-        assert_eq!(room.end(first).unwrap().needs.bytes, 4);
+        assert_eq!(room.dismiss(first).unwrap().needs.bytes, 4);
         assert!(begin(&room, 6, Some(9)).is_none());
         assert!(begin(&room, 6, None).is_some(), "the room is unknown");
     }
@@ -349,21 +349,21 @@ mod tests {
         room.most_writers.set(2).unwrap();
         let both = [(); 2].map(|()| begin(&room, 1, None).unwrap());
         assert!(begin(&room, 1, None).is_none());
-        let waiter = room.end(both[0]).unwrap();
-        assert!(room.begin(waiter, |_| None).is_some());
+        let waiter = room.dismiss(both[0]).unwrap();
+        assert!(room.admit(waiter, |_| None).is_some());
     }
 
     #[test]
     fn dests_are_overwritten_one_by_one() {
         let room = Room::default();
-        let overwrite = || room.begin(file(1, true), |_| None);
+        let overwrite = || room.admit(file(1, true), |_| None);
         let first = overwrite().unwrap();
         assert!(overwrite().is_none());
         let other = begin(&room, 1, None).unwrap();
-        assert!(room.next().is_none());
-        assert!(room.end(other).is_none());
-        let second = room.end(first.needs).unwrap();
-        assert!(room.begin(second, |_| None).is_some());
+        assert!(room.next_waiting().is_none());
+        assert!(room.dismiss(other).is_none());
+        let second = room.dismiss(first.needs).unwrap();
+        assert!(room.admit(second, |_| None).is_some());
         assert!(overwrite().is_none());
     }
 }

@@ -7,12 +7,13 @@
 //!   look_and_copy        looks at the source; queues a directory or a large file, or calls
 //!     copy_looked        chooses what is made, by the type just seen
 //!       make_or_link     links to the copy of another name of the source, if there is one
-//!         settle         in a new directory: makes the dest, and looks only if something is there
+//!         settle_and_make
+//!                        in a new directory: makes the dest, and looks only if something is there
 //!                        elsewhere: looks at the dest, settles what happens to it, and makes the copy in that way
 //! ```
 //!
-//! Except for new empty files, nothing is done about a dest before `settle`, so an entry can wait, or go to another engine, until then. What makes a copy
-//! returns `None` if something is at a dest that should be created. That enters `decide::settle`, too.
+//! Except for new empty files, nothing is done about a dest before `settle_and_make`, so an entry can wait, or go to another
+//! engine, until then. What makes a copy returns `None` if something is at a dest that should be created. That enters `decide::settle`, too.
 //!
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.
@@ -114,7 +115,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             }
             Err(errno) => return Err(self.not_opened(errno)),
         };
-        let opened = self.worker.scratch.own.source(fd, &stat);
+        let opened = self.worker.scratch.own.describe_source(fd, &stat);
         self.copy_opened(&opened)
     }
 
@@ -141,15 +142,15 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         let is_new = entry.dest_directory_origin() == Origin::Created;
         if !is_new || entry.has_other_names(stat) {
             return self.make_or_link(Making::File, Some(stat), &mut |copy, way| {
-                copy.fill(source, way)
+                copy.fill_dest(source, way)
             });
         }
-        // As in `settle`, but without a call by pointer, which takes more instructions. The guard counts them.
-        if self.fill(source, Way::Create)?.is_some() {
+        // As in `settle_and_make`, but without a call by pointer, which takes more instructions. The guard counts them.
+        if self.fill_dest(source, Way::Create)?.is_some() {
             return Ok(Processed::Handled);
         }
         let outcome = self.look_and_make(Making::File, Some(stat), true, &mut |copy, way| {
-            copy.fill(source, way)
+            copy.fill_dest(source, way)
         });
         outcome.map(Processed::from)
     }
@@ -209,8 +210,8 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                     return Ok(Some(None));
                 }
                 let (fd, stat) = file::open_seen(copy.entry, source)?;
-                let opened = copy.worker.scratch.own.source(fd, &stat);
-                copy.fill(&opened, way)
+                let opened = copy.worker.scratch.own.describe_source(fd, &stat);
+                copy.fill_dest(&opened, way)
             });
         }
         match kind {
@@ -229,12 +230,12 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             return Ok(false);
         }
         durable::linked(entry)?;
-        verifying::add(self, source);
+        verifying::compare_later(self, source);
         let entry = &Entry {
             change: Change::Linked,
             ..*entry
         };
-        self.with_entry(entry).note_copied(Counted::HardLink);
+        self.with_entry(entry).note_contentless(Counted::HardLink);
         // The link counts as an entry, and its content as skipped.
         let content = entry.ctx.policy.options.counted_content().bytes(source);
         if let Some(rest) = content.checked_sub(BYTES_PER_WORK) {
@@ -266,7 +267,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             match attributes {
                 // As in cp, the other names of a special file are linked to it all the same.
                 Err(failure) if making == Making::Special => unset = Err(failure),
-                attributes => return attributes.map(|()| Some(copy.note_copied(counted))),
+                attributes => return attributes.map(|()| Some(copy.note_contentless(counted))),
             }
             Ok(Some(None))
         })?;
@@ -279,13 +280,13 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         kind: LinkKind,
         source: Option<&Stat>,
     ) -> Result<Processed, Failure> {
-        let outcome = self.settle(Making::Link(kind), source, &mut |copy, way| {
+        let outcome = self.settle_and_make(Making::Link(kind), source, &mut |copy, way| {
             let made = make::make_link(copy.entry, kind, way)?;
             if made.is_none() || kind == LinkKind::Symbolic {
-                return Ok(made.map(|()| copy.note_copied(Counted::Symlink)));
+                return Ok(made.map(|()| copy.note_contentless(Counted::Symlink)));
             }
             durable::linked(copy.entry)?;
-            Ok(Some(copy.note_copied(Counted::HardLink)))
+            Ok(Some(copy.note_contentless(Counted::HardLink)))
         });
         outcome.map(Processed::from)
     }
@@ -305,7 +306,9 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             Some(source) if self.entry.has_other_names(source) => {
                 self.make_or_link_one_of(making, source, make)
             }
-            _ => self.settle(making, source, make).map(Processed::from),
+            _ => self
+                .settle_and_make(making, source, make)
+                .map(Processed::from),
         }
     }
 
@@ -324,7 +327,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         let outcome = match self.claim(source) {
             Claim::Waiting => return Ok(Processed::Handled),
             Claim::First => {
-                let outcome = self.settle(making, seen, make);
+                let outcome = self.settle_and_make(making, seen, make);
                 let first = match &outcome {
                     Ok(Outcome::Made(written)) => self.find_copy(source, *written),
                     Ok(Outcome::Kept(Settled::KeepAsCopy, dest)) => {
@@ -336,7 +339,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 // If the dest was another name of the source, a link to it would not be a link to a copy.
                 let first = first.filter(|first| first.itself.id != id);
                 // The entries that have waited for it claim again.
-                for waiter in self.run.links.complete(id, first) {
+                for waiter in self.run.links.end_first(id, first) {
                     let task = Task::Own(CopyTask::Waiter(waiter));
                     self.worker.push(task, When::Next);
                 }
@@ -348,7 +351,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 let path = entry.path(Side::Source);
                 let warning = Error::refused(Refusal::SharedInodeNumber, path);
                 entry.ctx.warn(entry.operand, warning);
-                self.settle(making, seen, make)?
+                self.settle_and_make(making, seen, make)?
             }
             Claim::LinkTo(first) => self.link_to(&first, source)?,
         };
@@ -357,11 +360,12 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 
     /// Links the dest to the first copy of its source. A dest that is kept as the copy becomes a link, too, as in cp.
     fn link_to(&mut self, first: &FirstCopy, source: &Stat) -> Result<Outcome, Failure> {
-        let outcome = self.settle(Making::LinkToCopy, Some(source), &mut |copy, way| {
-            let scratch = &mut copy.worker.scratch.own;
-            let made = hardlink::link(copy.entry, first, way, scratch)?;
-            Ok(made.map(|()| copy.note_copied(Counted::HardLink)))
-        })?;
+        let outcome =
+            self.settle_and_make(Making::LinkToCopy, Some(source), &mut |copy, way| {
+                let scratch = &mut copy.worker.scratch.own;
+                let made = hardlink::link(copy.entry, first, way, scratch)?;
+                Ok(made.map(|()| copy.note_contentless(Counted::HardLink)))
+            })?;
         if let Outcome::Kept(Settled::KeepAsCopy, dest) = &outcome {
             let is_resumed = self.entry.ctx.policy.options.rules.replace == Replace::Changed;
             if !is_resumed || first.itself.id != *dest {
@@ -408,7 +412,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
 impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Makes the dest by `make`. In a new directory, nothing is there. Elsewhere, or if something is there, settles what
     /// happens to it before.
-    fn settle(
+    fn settle_and_make(
         &mut self,
         making: Making,
         source: Option<&Stat>,
@@ -486,7 +490,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         let backup = match settled {
             Settled::BackUp => {
                 let numbers = &mut self.worker.scratch.own.backup_numbers;
-                backup::make(self.entry, dest, numbers)?
+                backup::back_up(self.entry, dest, numbers)?
             }
             _ => {
                 unlink(self.entry)?;
@@ -528,7 +532,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             self.worker.scratch.tally.kept += 1;
             if ctx.policy.options.rules.replace == Replace::Changed {
                 make::update_attributes(entry, source, dest)?;
-                verifying::add(self, source);
+                verifying::compare_later(self, source);
                 if entry.is_operand() {
                     // An earlier run has made it, so it counts as made.
                     collisions::note_used(ctx, entry.operand, None);
@@ -556,12 +560,12 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     /// Opens the dest and copies the content. Returns `None` if the dest should be created, and something is there, or it could
     /// not be given its name.
     #[inline(always)]
-    fn fill(&mut self, source: &OpenSource<'_>, way: Way) -> Result<Option<Written>, Failure> {
+    fn fill_dest(&mut self, source: &OpenSource<'_>, way: Way) -> Result<Option<Written>, Failure> {
         let entry = self.entry;
         if !entry.is_vacated {
             large::check_room(self.run, entry, source.stat)?;
         }
-        let dest = match dest::open(entry, source, way) {
+        let dest = match dest::open_for_content(entry, source, way) {
             Ok(Some(dest)) => dest,
             Ok(None) => return Ok(None),
             Err(failure) => return Err(failure.with_method(CopyMethod::default())),
@@ -581,7 +585,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         let labelled = dest.label();
         let Moved { bytes, method } = dest.move_content(&mut buffer, &mut on_piece);
         let filled = match bytes {
-            Ok(bytes) => dest.complete(bytes, labelled),
+            Ok(bytes) => dest.complete_dest(bytes, labelled),
             Err(error) => dest.abandon(error),
         };
         self.worker.scratch.own.buffer = buffer;
@@ -612,7 +616,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 attributes,
             } => {
                 if is_file {
-                    verifying::add(self, source.stat);
+                    verifying::compare_later(self, source.stat);
                 }
                 attributes.map_err(|error| Failure::making(error).with_method(method))?;
                 count_copy(self.worker, Counted::File, bytes);
@@ -633,7 +637,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     }
 
     /// Counts and reports a copy without content.
-    fn note_copied(&mut self, counted: Counted) -> Written {
+    fn note_contentless(&mut self, counted: Counted) -> Written {
         count_copy(self.worker, counted, 0);
         self.entry.emit_copied(None);
         None

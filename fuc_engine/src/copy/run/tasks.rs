@@ -133,7 +133,7 @@ fn make_parents<'r>(run: &'r CopyRun<'_>, operand: u32) -> Result<OpenParent<'r>
         return Ok(OpenParent::Target(run.ctx.target()));
     }
     let mut made = lock(&run.parents);
-    parents::make(&run.ctx, operand, &mut made)
+    parents::make_missing(&run.ctx, operand, &mut made)
 }
 
 /// Returns `true` if the source is the target or a directory above it.

@@ -52,7 +52,7 @@ struct Batch {
 
 /// Notes a regular file to be compared, if the options say so. Compares a batch that is complete.
 #[inline]
-pub(super) fn add(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) {
+pub(super) fn compare_later(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) {
     let policy = &copy.entry.ctx.policy;
     if policy.options.verify && policy.writes_content && sys::is_regular(source) {
         add_file(copy, source.st_size as u64);

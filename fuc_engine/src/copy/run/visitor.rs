@@ -36,7 +36,7 @@ fn is_mount_point(node: &CopyNode) -> bool {
 }
 
 /// Opens the dest of the first operand, or the directory that it will be made in.
-fn open_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
+fn open_first_dest(ctx: &Context<'_>) -> Result<Fd, Errno> {
     ctx.open_operand(0, Side::Dest)
         .or_else(|_| paths::open_directory_of(ctx.target(), ctx.operands.dest_name(0)))
 }
@@ -77,7 +77,7 @@ impl Visitor for CopyRun<'_> {
         let ctx = &self.ctx;
         let opened = match ctx.target {
             // A dest that is not a directory does not need more workers.
-            None if ctx.operands.len() > 0 => open_dest(ctx).ok(),
+            None if ctx.operands.len() > 0 => open_first_dest(ctx).ok(),
             // An engine that cannot take part has no operands.
             _ => None,
         };
