@@ -2,8 +2,8 @@
 //!
 //! A directory's copy is made when the directory is entered, and gets its final mode when the
 //! last entry under it is finished, by the same climb that removes a directory in a removal.
-//! Everything else takes one way. It ends early for an entry that waits or is given away: before `settle_and_make`, nothing is
-//! done about its dest.
+//! Everything else takes one way. It ends early for an entry that waits or is given away: before `settle_and_make`, nothing
+//! is done about its dest.
 //!
 //! ```text
 //! look at or open the source ─▶ another name of it was copied? ─▶ settle what happens to the dest ─▶ make ─▶ report

@@ -13,7 +13,8 @@
 //! ```
 //!
 //! Except for new empty files, nothing is done about a dest before `settle_and_make`, so an entry can wait, or go to another
-//! engine, until then. What makes a copy returns `None` if something is at a dest that should be created. That enters `decide::settle`, too.
+//! engine, until then. What makes a copy returns `None` if something is at a dest that should be created. That enters
+//! `decide::settle`, too.
 //!
 //! A source with several names is copied once, and the dests of its other names are linked to that copy. If several
 //! engines share the run, one of them is its home, which does that.
@@ -140,19 +141,14 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             return Ok(large::queue(self, stat));
         }
         let is_new = entry.dest_directory_origin() == Origin::Created;
-        if !is_new || entry.has_other_names(stat) {
-            return self.make_or_link(Making::File, Some(stat), &mut |copy, way| {
-                copy.fill_dest(source, way)
-            });
-        }
-        // As in `settle_and_make`, but without a call by pointer, which takes more instructions. The guard counts them.
-        if self.fill_dest(source, Way::Create)?.is_some() {
+        // A call without a pointer takes fewer instructions. The guard counts them.
+        if is_new && !entry.has_other_names(stat) && self.fill_dest(source, Way::Create)?.is_some()
+        {
             return Ok(Processed::Handled);
         }
-        let outcome = self.look_and_make(Making::File, Some(stat), true, &mut |copy, way| {
+        self.make_or_link(Making::File, Some(stat), &mut |copy, way| {
             copy.fill_dest(source, way)
-        });
-        outcome.map(Processed::from)
+        })
     }
 
     /// Looks at the source, and copies it. A large file is queued, and decided about when its turn comes.
