@@ -35,7 +35,15 @@ pub(super) struct Spot<'a> {
     pub(super) is_vacated: bool,
 }
 
-impl Spot<'_> {
+impl<'a> Spot<'a> {
+    pub(super) fn new(dir: BorrowedFd<'a>, name: &'a CStr) -> Self {
+        Self {
+            dir,
+            name,
+            is_vacated: false,
+        }
+    }
+
     /// Returns the same name, from which the file was removed or renamed.
     pub(super) fn vacated(self) -> Self {
         let is_vacated = true;

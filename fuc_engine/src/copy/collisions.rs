@@ -39,7 +39,7 @@ use crate::sys::{self, Stat};
 pub(super) fn may_be_other_copy(entry: &Entry<'_>) -> bool {
     entry.dest_directory_origin() == Origin::Created
         && (!entry.is_operand() || entry.backup_rule().is_none())
-        && (!entry.has_native_dest() || has_other_spelling(entry.dest_dir, entry.dest_name))
+        && (!entry.has_native_dest() || has_other_spelling(entry.dest.dir, entry.dest.name))
 }
 
 /// Lets no other worker write to a dest whose name a filesystem may take for this one, in a directory that existed.
@@ -47,11 +47,11 @@ pub(super) fn may_be_other_copy(entry: &Entry<'_>) -> bool {
 pub(super) fn reserve_name<'c>(entry: &Entry<'c>) -> Option<Writing<'c>> {
     let ctx = entry.ctx;
     let node = entry.node?;
-    if node.state.origin() == Origin::Created || ctx.is_node_native(node, entry.dest_dir) {
+    if node.state.origin() == Origin::Created || ctx.is_node_native(node, entry.dest.dir) {
         return None;
     }
     let directory = node.dir.slot(Side::Dest).identity()?.file();
-    let hash = Seeded::default().hash_one((directory, folded(entry.dest_name)));
+    let hash = Seeded::default().hash_one((directory, folded(entry.dest.name)));
     Some(ctx.writers.begin_writing(Written::Name(hash)))
 }
 
@@ -241,7 +241,7 @@ fn was_named_before(entry: &Entry<'_>) -> bool {
     }
     let directory =
         |source: &CStr| paths::id_of(entry.ctx.bases.source, &paths::directory_itself_of(source));
-    let this = entry.source_name;
+    let this = entry.source.name;
     let mut earlier = entry.ctx.operands.sources().take(entry.operand as usize);
     directory(this).is_some_and(|found| {
         earlier.any(|other| name(other) == name(this) && directory(other) == Some(found))

@@ -72,7 +72,7 @@ fn is_seen_copy(entry: &Entry<'_>, source: Identity) -> bool {
     };
     let is_copy = |node: &CopyNode| {
         node.state.origin() == Origin::Created
-            && *node.place.name == *entry.source_name
+            && *node.place.name == *entry.source.name
             && shows(node, source)
             && (source.birth() != 0 || is_in_copy(node) && changed_together(entry, node))
     };
@@ -88,7 +88,7 @@ fn changed_together(entry: &Entry<'_>, node: &CopyNode) -> bool {
         return false;
     };
     let seconds = |stat: &Stat| sys::changed(stat).seconds;
-    sys::may_be_one_filesystem(entry.source_at().dir, dest.as_fd())
+    sys::may_be_one_filesystem(entry.source.dir, dest.as_fd())
         && matches!((entry.stat_source(), sys::stat_open(dest.as_fd())), (Ok(source), Ok(dest))
             if seconds(&source).abs_diff(seconds(&dest)) <= LONGEST_CACHED_SECONDS)
 }
@@ -107,7 +107,7 @@ fn is_dest_by_path(entry: &Entry<'_>, source: Identity) -> bool {
         let components = path.components().filter(|step| *step != Component::CurDir);
         components.collect::<PathBuf>()
     };
-    name == entry.source_name.to_bytes() && steps(&entry.path(Side::Source)) == steps(&dest)
+    name == entry.source.name.to_bytes() && steps(&entry.path(Side::Source)) == steps(&dest)
 }
 
 fn above<'e>(entry: &Entry<'e>) -> impl Iterator<Item = &'e CopyNode> + Clone {

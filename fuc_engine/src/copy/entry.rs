@@ -28,18 +28,12 @@ use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage};
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     pub(super) ctx: &'a Context<'a>,
-    pub(super) source_dir: BorrowedFd<'a>,
-    /// One component, or the whole path of an operand.
-    pub(super) source_name: &'a CStr,
-    pub(super) dest_dir: BorrowedFd<'a>,
-    pub(super) dest_name: &'a CStr,
+    /// The source. Its name is one component, or the whole path of an operand.
+    pub(super) source: At<'a>,
+    pub(super) dest: Spot<'a>,
     /// The type that the entry was visited with.
     pub(super) kind: FileType,
-    /// Says whether a source that is a symbolic link is followed.
-    pub(super) symlinks: Symlinks,
-    /// This run has unlinked or renamed the file that was at the dest.
-    pub(super) is_vacated: bool,
-    /// The backup that was made of it, relative to the directory of the dest.
+    /// The backup that was made of the file that was at the dest, relative to the directory of the dest.
     pub(super) backup: Option<&'a CStr>,
     /// The difference of the dest that was there.
     pub(super) change: Change,
@@ -59,13 +53,13 @@ impl<'a> Entry<'a> {
     ) -> Self {
         Self {
             ctx,
-            source_dir: ctx.bases.source,
-            source_name: ctx.operands.source(index),
-            dest_dir,
-            dest_name: ctx.operands.name_in_parent(index),
+            source: At {
+                dir: ctx.bases.source,
+                name: ctx.operands.source(index),
+                symlinks: ctx.policy.symlinks_of_operands(),
+            },
+            dest: Spot::new(dest_dir, ctx.operands.name_in_parent(index)),
             kind,
-            symlinks: ctx.policy.symlinks_of_operands(),
-            is_vacated: false,
             backup: None,
             change: Change::New,
             node: None,
@@ -83,13 +77,13 @@ impl<'a> Entry<'a> {
     ) -> Self {
         Self {
             ctx,
-            source_dir,
-            source_name: listed.name,
-            dest_dir,
-            dest_name: listed.name,
+            source: At {
+                dir: source_dir,
+                name: listed.name,
+                symlinks: ctx.policy.symlinks_of_entries,
+            },
+            dest: Spot::new(dest_dir, listed.name),
             kind: listed.kind(),
-            symlinks: ctx.policy.symlinks_of_entries,
-            is_vacated: false,
             backup: None,
             change: Change::New,
             node: Some(node),
@@ -109,10 +103,10 @@ impl<'a> Entry<'a> {
     /// Returns the place of the source, which counts as a user of its directory.
     pub(super) fn place(&self) -> Place<CopyDir> {
         match self.node {
-            Some(node) => node.child(self.source_name),
+            Some(node) => node.child(self.source.name),
             None => Place {
                 parent: None,
-                name: self.source_name.into(),
+                name: self.source.name.into(),
                 operand: self.operand,
             },
         }
@@ -127,19 +121,11 @@ impl<'a> Entry<'a> {
         }
     }
 
-    pub(super) fn source_at(&self) -> At<'a> {
-        At {
-            dir: self.source_dir,
-            name: self.source_name,
-            symlinks: self.symlinks,
-        }
-    }
-
     /// Returns the place of the dest, or of the file that a symbolic link there leads to.
     pub(super) fn dest_at(&self, symlinks: Symlinks) -> At<'a> {
         At {
-            dir: self.dest_dir,
-            name: self.dest_name,
+            dir: self.dest.dir,
+            name: self.dest.name,
             symlinks,
         }
     }
@@ -150,16 +136,6 @@ impl<'a> Entry<'a> {
             Origin::Created => Symlinks::NoFollow,
             Origin::Existing => Symlinks::Follow,
         })
-    }
-
-    /// Returns the dest as a place for changes.
-    #[inline]
-    pub(super) fn spot(&self) -> Spot<'a> {
-        Spot {
-            dir: self.dest_dir,
-            name: self.dest_name,
-            is_vacated: self.is_vacated,
-        }
     }
 }
 
@@ -197,12 +173,12 @@ impl Entry<'_> {
 /// Looks at both sides.
 impl Entry<'_> {
     pub(super) fn stat_source(&self) -> Result<Stat, Errno> {
-        sys::stat(self.source_dir, self.source_name, self.symlinks)
+        sys::stat(self.source.dir, self.source.name, self.source.symlinks)
     }
 
     /// Looks at the dest, which is gone in a dry run if the rules have removed it.
     pub(super) fn stat_dest(&self, symlinks: Symlinks) -> Result<Stat, Errno> {
-        self.ctx.changes.stat(self.spot(), symlinks)
+        self.ctx.changes.stat(self.dest, symlinks)
     }
 
     /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
@@ -215,7 +191,7 @@ impl Entry<'_> {
         let Some(above) = self.source_directory() else {
             return false;
         };
-        let seen = sys::stat(self.source_dir, self.source_name, symlinks);
+        let seen = sys::stat(self.source.dir, self.source.name, symlinks);
         let is_elsewhere = |seen: &Stat| FileId::of(seen).device != above.device();
         seen.is_ok_and(|seen| sys::is_directory(&seen) && is_elsewhere(&seen))
     }
@@ -233,7 +209,7 @@ impl Entry<'_> {
     /// be a link to this copy. If links are followed, each link is another name.
     pub(super) fn has_other_names(&self, source: &Stat) -> bool {
         let links = self.ctx.policy.options.preserve.links;
-        links && (source.st_nlink > 1 || self.symlinks == Symlinks::Follow)
+        links && (source.st_nlink > 1 || self.source.symlinks == Symlinks::Follow)
     }
 
     /// Returns how the dest is backed up, if it is.
@@ -273,12 +249,12 @@ impl Entry<'_> {
     pub(super) fn has_native_dest(&self) -> bool {
         let ctx = self.ctx;
         if let Some(node) = self.node {
-            return ctx.is_node_native(node, self.dest_dir);
+            return ctx.is_node_native(node, self.dest.dir);
         }
         match ctx.operands.parent(self.operand) {
-            Some(parent) => ctx.is_native(parent.identity.device(), self.dest_dir),
+            Some(parent) => ctx.is_native(parent.identity.device(), self.dest.dir),
             None => *ctx.is_target_native.get_or_init(|| {
-                let dir = paths::open_directory_of(self.dest_dir, self.dest_name);
+                let dir = paths::open_directory_of(self.dest.dir, self.dest.name);
                 dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
             }),
         }
@@ -299,7 +275,7 @@ impl Entry<'_> {
     pub(super) fn dest_acl(&self, origin: Origin) -> DestAcl {
         let ctx = self.ctx;
         let look = || -> Result<DestAcl, Errno> {
-            let dir = paths::open_directory_of(self.dest_dir, self.dest_name)?;
+            let dir = paths::open_directory_of(self.dest.dir, self.dest.name)?;
             let owner = sys::stat_directory(dir.as_fd())?.owner;
             let dir = Inode::PathOnly(dir.as_fd());
             Ok(attributes::inherited_in(&ctx.policy, &dir, owner))
@@ -321,8 +297,8 @@ impl Entry<'_> {
 impl Entry<'_> {
     pub(super) fn path(&self, side: Side) -> PathBuf {
         let name = match side {
-            Side::Source => self.source_name,
-            Side::Dest => self.dest_name,
+            Side::Source => self.source.name,
+            Side::Dest => self.dest.name,
         };
         self.ctx.path_in(self.node, self.operand, name, side)
     }

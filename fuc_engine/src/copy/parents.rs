@@ -119,11 +119,8 @@ fn open_or_make(
     existing: &mut Vec<Parent>,
 ) -> Result<Fd, Error> {
     let dest = prefix.dest(ctx);
-    let spot = Spot {
-        dir: above,
-        name: &name_of(dest.to_bytes()),
-        is_vacated: false,
-    };
+    let name = name_of(dest.to_bytes());
+    let spot = Spot::new(above, &name);
     let known = made.known.get(&dest).copied();
     let open = || match known {
         Some(made) if made.origin == Origin::Created => open_known(above, spot.name, made),
@@ -223,11 +220,8 @@ fn look_at_source(ctx: &Context<'_>, source: &CStr) -> Result<Stat, Error> {
 fn first_error(ctx: &Context<'_>, failed: Prefix) -> Option<Error> {
     let end = ends(ctx.operands.dest_name(failed.operand).to_bytes()).last()?;
     let last = Prefix { end, ..failed };
-    let spot = Spot {
-        dir: ctx.target(),
-        name: &last.dest(ctx),
-        is_vacated: false,
-    };
+    let dest = last.dest(ctx);
+    let spot = Spot::new(ctx.target(), &dest);
     if !ctx.policy.options.preserve.keeps_what_stat_shows()
         || ctx.changes.stat(spot, Symlinks::Follow).is_ok()
     {

@@ -41,18 +41,18 @@ pub(crate) fn back_up(
     if rules.backup != Some(Backup::Numbered) && would_replace_source(entry, rules) {
         return Err(entry.refused(Refusal::BackupOverSource));
     }
-    let renamed = rename_to_backup(entry.ctx, entry.spot(), dest, numbers);
+    let renamed = rename_to_backup(entry.ctx, entry.dest, dest, numbers);
     renamed.map_err(|errno| Failure::preparing(entry.dest_error(Operation::Backup, errno)))
 }
 
 /// Returns `true` if the source is the file that a simple backup of the dest would replace.
 fn would_replace_source(entry: &Entry<'_>, rules: &DestRules) -> bool {
-    let Ok(backup) = BackupNames::simple(rules, entry.dest_dir, entry.dest_name).next() else {
+    let Ok(backup) = BackupNames::simple(rules, entry.dest.dir, entry.dest.name).next() else {
         return false;
     };
-    let (_, source_base) = paths::split(entry.source_name.to_bytes());
+    let (_, source_base) = paths::split(entry.source.name.to_bytes());
     let (_, backup_base) = paths::split(backup.name.to_bytes());
-    let replaced = || sys::stat(entry.dest_dir, &backup.name, Symlinks::Follow);
+    let replaced = || sys::stat(entry.dest.dir, &backup.name, Symlinks::Follow);
     source_base == backup_base
         && matches!((entry.stat_source(), replaced()), (Ok(source), Ok(replaced))
             if FileId::of(&source) == FileId::of(&replaced))
@@ -64,7 +64,7 @@ pub(crate) fn restore(entry: &Entry<'_>) {
         return;
     };
     let changes = &entry.ctx.changes;
-    match changes.rename(entry.dest_dir, name, entry.dest_name, Replaces::Files) {
+    match changes.rename(entry.dest.dir, name, entry.dest.name, Replaces::Files) {
         Ok(()) => entry.emit(|_, dest, backup| Event::RestoredBackup {
             backup: backup.unwrap_or(dest),
             dest,
@@ -80,7 +80,7 @@ pub(crate) fn replace_by_directory(
     mode: u32,
     numbers: &mut BackupNumbers,
 ) -> Result<(), Errno> {
-    let (changes, spot) = (&entry.ctx.changes, entry.spot());
+    let (changes, spot) = (&entry.ctx.changes, entry.dest);
     let moved = rename_to_backup(entry.ctx, spot, dest, numbers)?;
     let created = changes.create_directory(spot.vacated(), mode);
     created.inspect_err(|_| {

@@ -88,7 +88,7 @@ impl<'f> OpenDest<'f> {
     #[cold]
     pub(crate) fn give_name(&self) -> bool {
         let entry = self.entry;
-        let linked = sys::create_hard_link_to(self.fd.as_fd(), entry.dest_dir, entry.dest_name);
+        let linked = sys::create_hard_link_to(self.fd.as_fd(), entry.dest.dir, entry.dest.name);
         match linked {
             Ok(()) => {
                 // A process that watches the directory learns from this that a file was closed after
@@ -111,9 +111,9 @@ impl<'f> OpenDest<'f> {
     pub(crate) fn close_and_rename(self, replaces: Replaces) -> Result<bool, Failure> {
         let entry = self.entry;
         let (closed, stored) = self.close();
-        let (dir, name) = (entry.dest_dir, closed.name());
+        let (dir, name) = (entry.dest.dir, closed.name());
         let changes = &entry.ctx.changes;
-        let rename = |()| changes.rename(dir, name, entry.dest_name, replaces);
+        let rename = |()| changes.rename(dir, name, entry.dest.name, replaces);
         let renamed = closed.check_name().and(stored).and_then(rename);
         let Err(errno) = renamed else {
             return Ok(true);
@@ -161,13 +161,13 @@ struct ClosedDest<'f> {
 
 impl ClosedDest<'_> {
     fn name(&self) -> &CStr {
-        self.naming.hidden_name().unwrap_or(self.entry.dest_name)
+        self.naming.hidden_name().unwrap_or(self.entry.dest.name)
     }
 
     /// Fails with `ESTALE` if the name leads elsewhere. Where files do not keep their inode numbers, type and size decide.
     fn check_name(&self) -> Result<(), Errno> {
         let entry = self.entry;
-        let named = sys::stat(entry.dest_dir, self.name(), Symlinks::NoFollow)?;
+        let named = sys::stat(entry.dest.dir, self.name(), Symlinks::NoFollow)?;
         let seen = self.seen?;
         let looks_alike = || sys::is_regular(&named) && named.st_size == seen.st_size;
         match FileId::of(&named) == FileId::of(&seen) || looks_alike() && !entry.has_native_dest() {
@@ -177,7 +177,7 @@ impl ClosedDest<'_> {
     }
 
     fn remove(&self) -> Result<(), Errno> {
-        let unlink = |()| sys::unlink(self.entry.dest_dir, self.name());
+        let unlink = |()| sys::unlink(self.entry.dest.dir, self.name());
         match self.check_name().and_then(unlink) {
             Err(Errno::NOENT) => Ok(()),
             removed => removed,
@@ -282,7 +282,7 @@ impl<'o> Opening<'o> {
     fn try_create_nameless(self) -> Option<OpenDest<'o>> {
         let Self { entry, source } = self;
         let (ctx, source_mode) = (entry.ctx, source.stat.st_mode);
-        if entry.dest_name.to_bytes().ends_with(b"/") {
+        if entry.dest.name.to_bytes().ends_with(b"/") {
             return None;
         }
         if self.is_divided() {
@@ -295,9 +295,9 @@ impl<'o> Opening<'o> {
         {
             return None;
         }
-        let directory = paths::directory_of(entry.dest_name);
+        let directory = paths::directory_of(entry.dest.name);
         let mode = ctx.policy.creation_mode(source_mode);
-        let create = || sys::create_unnamed(entry.dest_dir, &directory, mode);
+        let create = || sys::create_unnamed(entry.dest.dir, &directory, mode);
         let file = ctx.descriptors.making_room(create).ok()?;
         Some(self.new_file(file, Naming::WhenComplete))
     }
@@ -307,13 +307,13 @@ impl<'o> Opening<'o> {
     fn create_hidden(self, replaces: Replaces) -> Result<OpenDest<'o>, Errno> {
         let Self { entry, source } = self;
         let (policy, source_mode) = (&entry.ctx.policy, source.stat.st_mode);
-        let name = hidden_name(entry.dest_name);
+        let name = hidden_name(entry.dest.name);
         let mut mode = policy.creation_mode(source_mode);
         if replaces == Replaces::Nothing && policy.last_mode(source_mode, Origin::Created).is_some()
         {
             mode |= OWNER_FILE;
         }
-        let create = || sys::create_file(entry.dest_dir, &name, mode);
+        let create = || sys::create_file(entry.dest.dir, &name, mode);
         let file = entry.ctx.descriptors.making_room(create)?;
         let naming = Naming::Hidden(name.into_boxed_c_str(), replaces);
         Ok(self.new_file(file, naming))
@@ -322,7 +322,7 @@ impl<'o> Opening<'o> {
     #[inline(always)]
     fn open_by(self, way: Way) -> Result<Option<OpenDest<'o>>, Failure> {
         match way {
-            Way::Create => match self.create_named(self.entry.spot()) {
+            Way::Create => match self.create_named(self.entry.dest) {
                 Ok(dest) => Ok(Some(dest)),
                 Err(Errno::EXIST) => Ok(None),
                 // The kernel says so of each name with a slash at the end.
@@ -372,7 +372,7 @@ impl<'o> Opening<'o> {
     }
 
     fn create_again(self) -> Result<OpenDest<'o>, Failure> {
-        let created = self.create_named(self.entry.spot().vacated());
+        let created = self.create_named(self.entry.dest.vacated());
         created.map_err(|errno| self.creation_failure(errno))
     }
 
@@ -388,7 +388,7 @@ impl<'o> Opening<'o> {
         let entry = self.entry;
         let ctx = entry.ctx;
         let dest = entry.dest_at(symlinks);
-        let spot = entry.spot();
+        let spot = entry.dest;
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
             Ok(opened) => self.prepare_opened(opened, dest),
@@ -446,7 +446,7 @@ impl<'o> Opening<'o> {
         if !entry.ctx.policy.options.force || !is_about_the_file(errno) {
             return Err(self.creation_failure(errno));
         }
-        let present = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+        let present = sys::stat(entry.dest.dir, entry.dest.name, Symlinks::NoFollow);
         let is_native = entry.has_native_dest();
         if present.is_ok_and(|present| self.may_lose_source(&present, is_native)) {
             return self.create_beside();
@@ -463,11 +463,11 @@ impl<'o> Opening<'o> {
         let failed = |errno| self.creation_failure(errno);
         if !entry.ctx.changes.are_visible() {
             // A rename takes the permissions of a removal.
-            entry.ctx.changes.unlink(entry.spot()).map_err(failed)?;
+            entry.ctx.changes.unlink(entry.dest).map_err(failed)?;
             return self.create_again();
         }
         // Neither would the new file get its name, nor could it be removed.
-        if sys::is_append_only(entry.dest_dir, &paths::directory_of(entry.dest_name)) {
+        if sys::is_append_only(entry.dest.dir, &paths::directory_of(entry.dest.name)) {
             return Err(failed(Errno::PERM));
         }
         self.create_hidden(Replaces::Files).map_err(failed)
@@ -478,8 +478,8 @@ impl<'o> Opening<'o> {
         let Self { entry, source } = self;
         let ctx = entry.ctx;
         let mode = ctx.policy.creation_mode(source.stat.st_mode);
-        let create = || sys::create_through_link(entry.dest_dir, entry.dest_name, mode);
-        let (spot, origin) = (entry.spot(), Origin::Created);
+        let create = || sys::create_through_link(entry.dest.dir, entry.dest.name, mode);
+        let (spot, origin) = (entry.dest, Origin::Created);
         let opened = ctx
             .changes
             .open_dest(spot, origin, || ctx.descriptors.making_room(create));

@@ -80,7 +80,7 @@ pub(crate) fn look_and_settle(
     let rules = Rules {
         options,
         treatment: entry.treatment(),
-        symlinks: entry.symlinks,
+        symlinks: entry.source.symlinks,
         directory: entry.dest_directory_origin(),
         is_made: collisions::has_made_dest(entry),
         creates_through_links: entry.is_operand() && options.rules.create_through_links,
@@ -92,7 +92,7 @@ pub(crate) fn look_and_settle(
     let failed = |errno| entry.dest_stat_failure(errno);
     let itself = match entry.stat_dest(Symlinks::NoFollow) {
         Err(Errno::NOENT) if is_occupied => {
-            let has_slash = entry.dest_name.to_bytes().ends_with(b"/");
+            let has_slash = entry.dest.name.to_bytes().ends_with(b"/");
             return make(Vacant::Hidden { has_slash });
         }
         Err(Errno::NOENT) => return make(Vacant::Nothing),
@@ -190,7 +190,7 @@ impl Found<'_> {
     fn are_native(&self) -> bool {
         let Self { entry, .. } = self;
         let is_source_native = || {
-            let dir = paths::open_directory_of(entry.source_dir, entry.source_name);
+            let dir = paths::open_directory_of(entry.source.dir, entry.source.name);
             dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
         };
         entry.has_native_dest()
@@ -208,7 +208,7 @@ impl Lookups for Found<'_> {
         let Pair { source, dest, .. } = self.describe();
         let is_same_file = source.is_same_file(&dest);
         let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
-        let copies_links = self.entry.symlinks == Symlinks::NoFollow;
+        let copies_links = self.entry.source.symlinks == Symlinks::NoFollow;
         if self.entry.ctx.policy.makes_hard_links() {
             // No content is written, so nothing is lost.
             let is_linked = || {
@@ -234,7 +234,7 @@ impl Lookups for Found<'_> {
         let names = NamedFiles {
             source: name(&|symlinks| stat_source(self.entry, symlinks), source),
             dest: name(&|symlinks| self.entry.dest_facts(symlinks), dest),
-            symlinks: self.entry.symlinks,
+            symlinks: self.entry.source.symlinks,
             treatment: self.treatment,
         };
         names.sameness(|| names_same_entry(self.entry))
@@ -257,8 +257,8 @@ impl Lookups for Found<'_> {
 
     fn targets_are_equal(&self) -> bool {
         let Self { entry, .. } = self;
-        let source = sys::read_link(entry.source_dir, entry.source_name);
-        let dest = sys::read_link(entry.dest_dir, entry.dest_name);
+        let source = sys::read_link(entry.source.dir, entry.source.name);
+        let dest = sys::read_link(entry.dest.dir, entry.dest.name);
         matches!((source, dest), (Ok(source), Ok(dest)) if source == dest)
     }
 
@@ -299,24 +299,24 @@ pub(super) fn may_be_source(source: &Stat, dest: &Stat, are_native: impl FnOnce(
 }
 
 fn stat_source(entry: &Entry<'_>, symlinks: Symlinks) -> Option<Facts> {
-    let stat = sys::stat(entry.source_dir, entry.source_name, symlinks).ok();
+    let stat = sys::stat(entry.source.dir, entry.source.name, symlinks).ok();
     stat.map(|stat| Facts::of(&stat))
 }
 
 /// Returns `true` if source and dest are the same name in the same directory.
 fn names_same_entry(entry: &Entry<'_>) -> bool {
-    let (_, source) = paths::split(entry.source_name.to_bytes());
-    let (_, dest) = paths::split(entry.dest_name.to_bytes());
+    let (_, source) = paths::split(entry.source.name.to_bytes());
+    let (_, dest) = paths::split(entry.dest.name.to_bytes());
     let is_in_source_directory = || {
-        let source = paths::directory_id_of(entry.source_dir, entry.source_name);
-        source.is_some() && paths::directory_id_of(entry.dest_dir, entry.dest_name) == source
+        let source = paths::directory_id_of(entry.source.dir, entry.source.name);
+        source.is_some() && paths::directory_id_of(entry.dest.dir, entry.dest.name) == source
     };
     source == dest && is_in_source_directory()
 }
 
 /// Unlinks the dest, which makes its name vacant. Another process may have done that before.
 pub(crate) fn unlink(entry: &Entry<'_>) -> Result<(), Failure> {
-    match entry.ctx.changes.unlink(entry.spot()) {
+    match entry.ctx.changes.unlink(entry.dest) {
         Ok(()) => entry.emit(|_, dest, _| Event::RemovedDest(dest)),
         Err(Errno::NOENT) => {}
         Err(errno) => {
@@ -400,7 +400,7 @@ fn lacks_content(entry: &Entry<'_>, at: At<'_>, size: u64) -> Result<bool, Errno
     if start >= size {
         return Ok(false);
     }
-    let source = open(entry.source_at())?;
+    let source = open(entry.source)?;
     while start < size && !entry.ctx.report.must_stop() {
         let end = sys::seek(dest, SeekFrom::Data(start)).unwrap_or(size);
         if has_more(source.as_fd(), dest, start..end.min(size))? {

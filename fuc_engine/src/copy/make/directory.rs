@@ -150,7 +150,7 @@ impl Entering<'_> {
     fn open_source_directory(&self) -> Result<SourceDir, Errno> {
         let entry = self.entry;
         let ctx = entry.ctx;
-        let (dir, name) = (entry.source_dir, entry.source_name);
+        let (dir, name) = (entry.source.dir, entry.source.name);
         let open = |symlinks| {
             if ctx.policy.options.one_file_system && entry.is_mount_point(symlinks) {
                 return self.hold(symlinks, None);
@@ -179,7 +179,7 @@ impl Entering<'_> {
             })
         };
         match open(Symlinks::NoFollow) {
-            Err(Errno::LOOP | Errno::NOTDIR) if entry.symlinks == Symlinks::Follow => {
+            Err(Errno::LOOP | Errno::NOTDIR) if entry.source.symlinks == Symlinks::Follow => {
                 open(Symlinks::Follow)
             }
             opened => opened,
@@ -190,9 +190,8 @@ impl Entering<'_> {
     #[cold]
     fn hold(&self, symlinks: Symlinks, errno: Option<Errno>) -> Result<SourceDir, Errno> {
         let at = At {
-            dir: self.entry.source_dir,
-            name: self.entry.source_name,
             symlinks,
+            ..self.entry.source
         };
         let fd = self
             .entry
@@ -227,7 +226,7 @@ impl Entering<'_> {
         let entry = self.entry;
         let operand = entry.ctx.operands.state(entry.operand);
         if entry.is_operand()
-            && let Some(above) = paths::directory_id_of(entry.dest_dir, entry.dest_name)
+            && let Some(above) = paths::directory_id_of(entry.dest.dir, entry.dest.name)
         {
             // An operand is entered once per run.
             let _ = operand.above_root.set(above);
@@ -298,10 +297,10 @@ impl Entering<'_> {
 
     fn open_dest_directory(&self, origin: Origin) -> Result<Fd, Errno> {
         let Entry { ctx, .. } = *self.entry;
-        let (dir, name) = (self.entry.dest_dir, self.entry.dest_name);
+        let (dir, name) = (self.entry.dest.dir, self.entry.dest.name);
         ctx.descriptors.making_room(|| {
             let open = || ctx.open_dest_directory(dir, name);
-            ctx.changes.open_dest(self.entry.spot(), origin, open)
+            ctx.changes.open_dest(self.entry.dest, origin, open)
         })
     }
 
@@ -311,7 +310,7 @@ impl Entering<'_> {
         let entry = self.entry;
         let policy = &entry.ctx.policy;
         let options = policy.options;
-        entry.symlinks == Symlinks::NoFollow
+        entry.source.symlinks == Symlinks::NoFollow
             && !options.rules.removes_dests()
             && options.as_links != Some(LinkKind::Symbolic)
             && !policy.keeps_existing()
@@ -331,7 +330,7 @@ impl Entering<'_> {
         let mode = entry.ctx.policy.directory_creation_mode(source.mode);
         let failed = |operation| move |errno| entry.dest_error(operation, errno);
         if present.is_none() {
-            match changes.create_directory(entry.spot(), mode) {
+            match changes.create_directory(entry.dest, mode) {
                 Err(Errno::EXIST) => present = self.settle_directory(true)?,
                 created => created.map_err(failed(Operation::CreateDirectory))?,
             }

@@ -37,7 +37,7 @@ use crate::sys::{self, Blocking, Fd, Identity, Inode, Stat, WriteBack};
 
 /// Opens a source to read it.
 pub(crate) fn open_source(entry: &Entry<'_>, blocking: Blocking) -> Result<Fd, Errno> {
-    let open = || sys::open_source(entry.source_at(), blocking);
+    let open = || sys::open_source(entry.source, blocking);
     entry.ctx.descriptors.making_room(open)
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn open_seen(entry: &Entry<'_>, seen: &Stat) -> Result<(Fd, Stat), Fa
     } else {
         let open = || open_source(entry, Blocking::MayBlock).and_then(with_stat);
         let changes = &entry.ctx.changes;
-        changes.open_special(entry.source_at(), open, |fd| (fd, *seen))
+        changes.open_special(entry.source, open, |fd| (fd, *seen))
     };
     opened.map_err(|errno| Failure::making(entry.source_error(Operation::OpenSource, errno)))
 }
@@ -81,7 +81,7 @@ pub(crate) fn try_copy_empty(entry: Entry<'_>, scratch: &mut CopyScratch) -> boo
     if !entry.ctx.policy.creates_empty_files {
         return false;
     }
-    let Ok(stat) = sys::stat(entry.source_dir, entry.source_name, entry.symlinks) else {
+    let Ok(stat) = entry.stat_source() else {
         return false;
     };
     let is_on_filesystem = |dir: Identity| dir.device() == FileId::of(&stat).device;
@@ -91,7 +91,7 @@ pub(crate) fn try_copy_empty(entry: Entry<'_>, scratch: &mut CopyScratch) -> boo
         && !entry.has_other_names(&stat)
         && is_in(Side::Source)
         && scratch
-            .storage(stat.st_dev, entry.source_dir)
+            .storage(stat.st_dev, entry.source.dir)
             .reports_true_size();
     scratch.expects_empty = is_empty;
     if !is_empty || !entry.ctx.policy.may_read(&stat) {
@@ -100,11 +100,11 @@ pub(crate) fn try_copy_empty(entry: Entry<'_>, scratch: &mut CopyScratch) -> boo
     let mode = stat.st_mode & (FileType::RegularFile.as_raw_mode() | 0o777);
     // On failure the dest exists, or the filesystem cannot make files this way. Opening both files
     // then shows which.
-    if is_in(Side::Dest) || entry.ctx.is_node_native(node, entry.dest_dir) {
-        return sys::create_node(entry.dest_dir, entry.dest_name, mode, 0).is_ok();
+    if is_in(Side::Dest) || entry.ctx.is_node_native(node, entry.dest.dir) {
+        return sys::create_node(entry.dest.dir, entry.dest.name, mode, 0).is_ok();
     }
     // As cp does it.
-    let create = || sys::create_file(entry.dest_dir, entry.dest_name, mode);
+    let create = || sys::create_file(entry.dest.dir, entry.dest.name, mode);
     let created = entry.ctx.descriptors.making_room(create);
     created.and_then(sys::close_checked).is_ok()
 }
@@ -367,7 +367,7 @@ impl OpenDest<'_> {
             return Ok(());
         }
         let is_new = self.origin == Origin::Created;
-        let name = self.naming.hidden_name().unwrap_or(entry.dest_name);
+        let name = self.naming.hidden_name().unwrap_or(entry.dest.name);
         let left = Error::refused(Refusal::LeftIncomplete, entry.path_beside(name)).at_dest();
         let removed = match self.naming {
             Naming::WhenComplete => Ok(()),

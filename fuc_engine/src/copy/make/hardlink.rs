@@ -256,7 +256,7 @@ pub(crate) fn find_copy(
     };
     Ok(FirstCopy {
         node: entry.node.map(Arc::clone),
-        name: entry.dest_name.into(),
+        name: entry.dest.name.into(),
         operand: entry.operand,
         itself,
         behind_link,
@@ -281,7 +281,7 @@ pub(crate) fn is_still_the_source(first: &FirstCopy, entry: &Entry<'_>) -> Resul
     };
     let held = ctx
         .descriptors
-        .making_room(|| sys::open_path(entry.source_at()))?;
+        .making_room(|| sys::open_path(entry.source))?;
     let this = sys::stat_open(&held)?;
     Ok(FileId::of(&first) == FileId::of(&this)
         && (Traits::of(&first).are_of_one_file(&Traits::of(&this))
@@ -300,7 +300,7 @@ pub(crate) fn link(
     scratch: &mut CopyScratch,
 ) -> Result<Option<()>, Failure> {
     let ctx = entry.ctx;
-    let (symlinks, file) = first.link_target(entry.symlinks);
+    let (symlinks, file) = first.link_target(entry.source.symlinks);
     let made = create_in_way(entry, way, |link_name| {
         at_first(ctx, first, scratch, |dir| {
             let name = &first.name;
@@ -309,15 +309,15 @@ pub(crate) fn link(
                 name,
                 symlinks,
             };
-            sys::create_hard_link(first, entry.dest_dir, link_name)?;
-            let made = sys::stat(entry.dest_dir, link_name, Symlinks::NoFollow);
+            sys::create_hard_link(first, entry.dest.dir, link_name)?;
+            let made = sys::stat(entry.dest.dir, link_name, Symlinks::NoFollow);
             let is_file = |made: &Stat| {
                 FileId::of(made) == file.id || file.resembles(made) && !sys::keeps_identities(dir)
             };
             if made.as_ref().is_ok_and(is_file) {
                 return Ok(());
             }
-            sys::unlink(entry.dest_dir, link_name)?;
+            sys::unlink(entry.dest.dir, link_name)?;
             Err(made.err().unwrap_or(Errno::STALE))
         })
     });

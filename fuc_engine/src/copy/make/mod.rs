@@ -85,7 +85,7 @@ fn create_in_way(
     way: Way,
     mut create: impl FnMut(&CStr) -> Result<(), Errno>,
 ) -> Result<Option<()>, Errno> {
-    let (changes, spot) = (&entry.ctx.changes, entry.spot());
+    let (changes, spot) = (&entry.ctx.changes, entry.dest);
     match way {
         Way::Stay(errno) => Err(errno),
         Way::Replace(removal) => {
@@ -138,7 +138,7 @@ pub(super) fn update_attributes(
     entry.ctx.changes.really(|| {
         let hold =
             |at| PathOnly::find(at).map_err(|errno| entry.making_failure(Operation::Stat, errno));
-        let from = hold(entry.source_at())?;
+        let from = hold(entry.source)?;
         let to = hold(entry.dest_at(Symlinks::NoFollow))?;
         // A link may lead to the dest, or another process has replaced one of them.
         let is_same = |held: &PathOnly, seen| FileId::of(held.stat()) == FileId::of(seen);
@@ -164,9 +164,7 @@ enum Original {
 /// Holds the source if its attributes are copied.
 fn hold_source(entry: &Entry<'_>) -> Result<Option<PathOnly>, Errno> {
     let is_held = entry.ctx.policy.sets_attributes;
-    is_held
-        .then(|| PathOnly::find(entry.source_at()))
-        .transpose()
+    is_held.then(|| PathOnly::find(entry.source)).transpose()
 }
 
 /// Reads a symbolic link.
@@ -175,7 +173,7 @@ pub(super) fn read_link(entry: &Entry<'_>) -> Result<Contentless, Errno> {
     let held = hold_source(entry)?;
     let target = match &held {
         Some(held) => held.read_link(),
-        None => sys::read_link(entry.source_dir, entry.source_name),
+        None => sys::read_link(entry.source.dir, entry.source.name),
     };
     let original = Original::Link(target?);
     Ok(Contentless { held, original })
@@ -203,7 +201,7 @@ pub(super) fn copy_contentless(
 ) -> Result<Option<Result<(), Failure>>, Failure> {
     let (created, operation) = match &source.original {
         Original::Link(target) => {
-            let link = |name: &CStr| sys::create_symlink(target, entry.dest_dir, name);
+            let link = |name: &CStr| sys::create_symlink(target, entry.dest.dir, name);
             (create_in_way(entry, way, link), Operation::CreateSymlink)
         }
         Original::Special(stat) => create_special(entry, stat, way),
@@ -222,13 +220,13 @@ fn create_special(
     let kind = sys::file_type(source);
     let permissions = mode::for_special_file(&entry.ctx.policy.options.preserve, source.st_mode);
     let mode = kind.as_raw_mode() | permissions;
-    let node = |name: &CStr| sys::create_node(entry.dest_dir, name, mode, source.st_rdev);
+    let node = |name: &CStr| sys::create_node(entry.dest.dir, name, mode, source.st_rdev);
     let created = create_in_way(entry, way, node);
     match (kind, created) {
         // As cp, try a FIFO again. A server that cannot store one may have made a file, which is reported then.
         (FileType::Fifo, Err(_)) if way == Way::Create => {
-            let again = || node(entry.dest_name);
-            let created = entry.ctx.changes.create(entry.spot(), again);
+            let again = || node(entry.dest.name);
+            let created = entry.ctx.changes.create(entry.dest, again);
             (created.map(Some), Operation::CreateFifo)
         }
         (FileType::Fifo, created) => (created, Operation::CreateFifo),
@@ -243,14 +241,14 @@ pub(super) fn make_link(
     way: Way,
 ) -> Result<Option<()>, Failure> {
     let ctx = entry.ctx;
-    let source = entry.source_at();
+    let source = entry.source;
     let (target, operation) = match kind {
         LinkKind::Hard => (None, Operation::CreateHardLink),
         LinkKind::Symbolic => (Some(symlink_target(entry)?), Operation::CreateSymlink),
     };
     let created = create_in_way(entry, way, |name| match &target {
-        Some(target) => sys::create_symlink(target, entry.dest_dir, name),
-        None => sys::create_hard_link(source, entry.dest_dir, name),
+        Some(target) => sys::create_symlink(target, entry.dest.dir, name),
+        None => sys::create_hard_link(source, entry.dest.dir, name),
     });
     let created = created.map_err(|errno| {
         let error = entry.dest_error(operation, errno);
@@ -284,10 +282,10 @@ fn symlink_target(entry: &Entry<'_>) -> Result<CString, Failure> {
 /// Returns `true` if the dest is in the directory in which relative sources are looked up. Also `true` if
 /// either directory cannot be stat'ed; creating the link then reports the error.
 fn is_in_source_base(entry: &Entry<'_>) -> bool {
-    if entry.ctx.changes.is_absent(entry.dest_dir) {
+    if entry.ctx.changes.is_absent(entry.dest.dir) {
         return false;
     }
-    let dest = paths::directory_id_of(entry.dest_dir, entry.dest_name);
+    let dest = paths::directory_id_of(entry.dest.dir, entry.dest.name);
     let base = sys::stat(entry.ctx.bases.source, c".", Symlinks::Follow);
     match (dest, base) {
         (Some(dest), Ok(base)) => dest == FileId::of(&base),

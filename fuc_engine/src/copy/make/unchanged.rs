@@ -53,7 +53,7 @@ pub(in crate::copy) fn link(
         let Ok(held) = entry.ctx.descriptors.making_room(|| PathOnly::find(at)) else {
             return false;
         };
-        let link = |name: &CStr| sys::create_hard_link_to(held.as_fd(), entry.dest_dir, name);
+        let link = |name: &CStr| sys::create_hard_link_to(held.as_fd(), entry.dest.dir, name);
         is_unchanged(entry, source, &held, at)
             && matches!(create_in_way(entry, way, link), Ok(Some(())))
     };
@@ -63,20 +63,20 @@ pub(in crate::copy) fn link(
         None => b"",
     };
     let Some(node) = entry.node else {
-        let name = paths::name_of(entry.dest_name.to_bytes());
+        let name = paths::name_of(entry.dest.name.to_bytes());
         let dir = open_older_directory(older.as_fd(), paths::split(top).0);
         return dir.is_some_and(|dir| link_in(dir.as_fd(), &name));
     };
     let is_known = |known: &&OlderDir| Arc::ptr_eq(&known.node, node);
     if let Some(known) = scratch.older.as_ref().filter(is_known) {
         let dir = known.dir.as_ref();
-        return dir.is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
+        return dir.is_some_and(|dir| link_in(dir.as_fd(), entry.dest.name));
     }
     let directory = node.place.path(Path::new(OsStr::from_bytes(top)), None);
     let dir = open_older_directory(older.as_fd(), directory.as_os_str().as_bytes());
     let is_linked = dir
         .as_ref()
-        .is_some_and(|dir| link_in(dir.as_fd(), entry.dest_name));
+        .is_some_and(|dir| link_in(dir.as_fd(), entry.dest.name));
     // Keep it open for the next file, in place of the last one, if a descriptor can be lent for it.
     if scratch.older.is_some() || entry.ctx.descriptors.lend() {
         let node = Arc::clone(node);
@@ -116,7 +116,7 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
         }
     };
     let has_attributes = || {
-        let source_held = PathOnly::find(entry.source_at());
+        let source_held = PathOnly::find(entry.source);
         source_held.is_ok_and(|source_held| {
             FileId::of(source_held.stat()) == FileId::of(source)
                 && attributes::have_same_xattrs(policy, &source_held.inode(), &held.inode())

@@ -72,7 +72,7 @@ pub(super) fn linked(entry: &Entry<'_>) -> Result<(), Failure> {
     if entry.ctx.durability.is_none() {
         return Ok(());
     }
-    let dest = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::NoFollow);
+    let dest = sys::stat(entry.dest.dir, entry.dest.name, Symlinks::NoFollow);
     let dest = dest.map_err(|errno| entry.making_failure(Operation::Sync, errno))?;
     kept(entry, &dest)
 }

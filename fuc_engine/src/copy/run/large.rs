@@ -194,7 +194,7 @@ impl Room {
         let (dir, device) = dest_directory(entry)?;
         let free = sys::free_bytes(dir.as_fd());
         // The old content makes room when it is truncated or unlinked.
-        let old = sys::stat(entry.dest_dir, entry.dest_name, Symlinks::Follow);
+        let old = sys::stat(entry.dest.dir, entry.dest.name, Symlinks::Follow);
         let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
         let needed = bytes_on_disk(source);
         let lacks_room = |errno| match errno {
@@ -224,7 +224,7 @@ fn bytes_on_disk(stat: &Stat) -> u64 {
 
 /// Opens the directory of the dest. Returns it with its device number, or `None` if that fails.
 fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
-    let dir = paths::open_directory_of(entry.dest_dir, entry.dest_name).ok()?;
+    let dir = paths::open_directory_of(entry.dest.dir, entry.dest.name).ok()?;
     let device = sys::stat_open(&dir).ok()?.st_dev;
     Some((dir, device))
 }

@@ -83,7 +83,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 self.link_instead(LinkKind::Hard, None)
             }
             (FileType::Symlink, None)
-                if self.entry.symlinks == Symlinks::NoFollow && !options.preserve.links =>
+                if self.entry.source.symlinks == Symlinks::NoFollow && !options.preserve.links =>
             {
                 self.copy_symlink(None)
             }
@@ -183,7 +183,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         if kind == entry.kind {
             return Ok(ControlFlow::Continue(source));
         }
-        let (dir, name) = (entry.source_dir, entry.source_name);
+        let (dir, name) = (entry.source.dir, entry.source.name);
         Ok(match walk::reconsider(node, dir, name, kind, self.worker) {
             None => ControlFlow::Continue(source),
             Some(Visit::Done) => ControlFlow::Break(Processed::NotCopied),
@@ -494,7 +494,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
             }
         };
         let entry = &Entry {
-            is_vacated: true,
+            dest: self.entry.dest.vacated(),
             backup: backup.as_deref(),
             change,
             ..*self.entry
@@ -558,7 +558,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
     #[inline(always)]
     fn fill_dest(&mut self, source: &OpenSource<'_>, way: Way) -> Result<Option<Written>, Failure> {
         let entry = self.entry;
-        if !entry.is_vacated {
+        if !entry.dest.is_vacated {
             large::check_room(self.run, entry, source.stat)?;
         }
         let dest = match dest::open_for_content(entry, source, way) {

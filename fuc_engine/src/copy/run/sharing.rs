@@ -42,7 +42,7 @@ pub(super) fn give_to_home(
     if shared.is_home_of(node) {
         return Some(Err(entry.source_refused(Refusal::SourceReplaced)));
     }
-    let listed = sys::Listed::new(entry.source_name, entry.kind);
+    let listed = sys::Listed::new(entry.source.name, entry.kind);
     walk::entrust(node, listed, home, copy.worker);
     Some(Ok(Processed::Handled))
 }

@@ -133,7 +133,7 @@ enum ReadContent {
 fn compare(copy: &mut EntryCopy<'_, '_, '_, '_>) -> Result<(), Failure> {
     let entry = copy.entry;
     let dest = entry.written_at();
-    let source = read(copy, entry.source_at())
+    let source = read(copy, entry.source)
         .map_err(|(operation, errno)| Failure::preparing(entry.source_error(operation, errno)))?;
     let found = read(copy, dest).map_err(|(_, errno)| {
         if errno == Errno::IO {
