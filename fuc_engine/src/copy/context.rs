@@ -276,7 +276,7 @@ impl Context<'_> {
             Error::failed(operation, dest_path(), errno).at_dest()
         };
         if let Some(warning) = attributes.warning {
-            self.warn(operand, error(warning));
+            self.report.warn(operand, error(warning));
         }
         attributes.outcome.map_err(error)
     }
@@ -284,11 +284,6 @@ impl Context<'_> {
     /// Reports a failure that belongs to an operand.
     pub(super) fn fail(&self, operand: u32, error: Error) {
         self.report.fail(operand, error);
-    }
-
-    /// Reports a warning about an operand.
-    pub(super) fn warn(&self, operand: u32, warning: Error) {
-        self.report.warn(operand, warning);
     }
 
     /// Notes that nothing of an operand is left to do.

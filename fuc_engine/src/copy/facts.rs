@@ -39,10 +39,6 @@ impl Facts {
             number: stat.st_rdev,
         }
     }
-
-    pub(super) fn is_same_file(&self, other: &Self) -> bool {
-        self.id == other.id
-    }
 }
 
 /// Type, mode, owner, size and time of modification of a file. They show whether it is the file that

@@ -329,7 +329,11 @@ fn open_through_link(policy: &Policy<'_>, dir: BorrowedFd<'_>, name: &CStr) -> R
         symlinks: Symlinks::NoFollow,
     })?;
     let is_link = sys::file_type(link.stat()) == FileType::Symlink;
-    if !is_link || !policy.follows_parent(link.stat()) {
+    // As in cp, a link to a directory stands for it there, unless another user could have put it there to lead this run
+    // elsewhere.
+    let is_followed =
+        policy.options.rules.follow_links_to_directories || policy.trusts(link.stat().st_uid);
+    if !is_link || !is_followed {
         return Err(Errno::NOTDIR);
     }
     sys::open_path_directory(dir, &link.read_link()?, Symlinks::Follow)

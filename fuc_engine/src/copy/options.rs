@@ -228,18 +228,6 @@ impl Default for CopyOp<'_> {
 }
 
 impl CopyOp<'_> {
-    /// Returns the permission for private descriptor tables. The filesystems of a durable copy are written at its end, when the
-    /// threads that have opened them have ended.
-    pub(super) fn thread_descriptors(&self) -> Option<PrivateTables> {
-        self.tables.filter(|_| !self.durable)
-    }
-
-    /// Returns `true` if a file of the older copy may be what a new copy would be: copies get the mode, the owner and the times.
-    pub(super) fn may_link_to_older(&self) -> bool {
-        let preserve = &self.preserve;
-        preserve.mode == ModePolicy::Preserve && preserve.ownership && preserve.timestamps
-    }
-
     /// Returns `true` if a regular file can be copied before anything is known about its source and its dest.
     pub(super) fn copies_plainly(&self) -> bool {
         // Each field is named, so that an option about sources cannot be forgotten here.

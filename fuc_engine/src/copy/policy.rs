@@ -87,22 +87,10 @@ impl<'a> Policy<'a> {
         }
     }
 
-    /// Returns `true` if a symbolic link on the way to the dest of an operand is followed. As in
-    /// cp, a link to a directory stands for it there, unless another user could have put it
-    /// there to lead this run elsewhere.
-    pub(super) fn follows_parent(&self, link: &Stat) -> bool {
-        self.options.rules.follow_links_to_directories || self.trusts(link.st_uid)
-    }
-
     /// Returns `true` if this owner does not use what it owns against this run: it is root or the user itself.
     pub(super) fn trusts(&self, owner: u32) -> bool {
         const ROOT: u32 = 0;
         [self.user, ROOT].contains(&owner)
-    }
-
-    /// Returns `true` if the mode alone shows that this process may read the file.
-    pub(super) fn may_read(&self, stat: &Stat) -> bool {
-        stat.st_mode & 0o444 == 0o444 || stat.st_mode & 0o400 != 0 && stat.st_uid == self.user
     }
 
     /// Returns the permission bits for creating the copy of a source with `mode`.

@@ -437,7 +437,7 @@ impl NamedFiles {
     /// entry of the same directory.
     pub(crate) fn sameness(&self, is_one_entry: impl FnOnce() -> bool) -> Sameness {
         let Self { source, dest, .. } = self;
-        let are_one_file = source.itself.is_same_file(&dest.itself);
+        let are_one_file = source.itself.id == dest.itself.id;
         let distinct_if = |distinct| match distinct {
             true => Sameness::Distinct,
             false => Sameness::SameFile,
@@ -466,7 +466,7 @@ impl NamedFiles {
             _ if !copies_link => Sameness::SameFile,
             DestTreatment::Unlinked | DestTreatment::LinkedOver | DestTreatment::WrittenTo => {
                 match (source.target(), dest.target()) {
-                    (Some(source), Some(dest)) => distinct_if(!source.is_same_file(dest)),
+                    (Some(source), Some(dest)) => distinct_if(source.id != dest.id),
                     _ => Sameness::Distinct,
                 }
             }

@@ -206,7 +206,7 @@ impl Lookups for Found<'_> {
 
     fn sameness(&self) -> Sameness {
         let Pair { source, dest, .. } = self.describe();
-        let is_same_file = source.is_same_file(&dest);
+        let is_same_file = source.id == dest.id;
         let is_link = |facts: &Facts| facts.kind == FileType::Symlink;
         let copies_links = self.entry.source.symlinks == Symlinks::NoFollow;
         if self.entry.ctx.policy.makes_hard_links() {
@@ -214,7 +214,7 @@ impl Lookups for Found<'_> {
             let is_linked = || {
                 copies_links && is_link(&source) && !self.treatment.vacates() && {
                     let target = stat_source(self.entry, Symlinks::Follow);
-                    target.is_some_and(|target| target.is_same_file(&dest))
+                    target.is_some_and(|target| target.id == dest.id)
                 }
             };
             return match is_same_file || is_linked() {

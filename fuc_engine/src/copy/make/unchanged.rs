@@ -17,6 +17,7 @@ use crate::copy::decide::settle::Way;
 use crate::copy::dest::settling::has_lost_content;
 use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyNode, FileId, Symlinks};
+use crate::copy::options::ModePolicy;
 use crate::paths;
 use crate::sys::{self, At, Fd, PathOnly, Stat};
 
@@ -104,6 +105,7 @@ fn open_older_directory(older: BorrowedFd<'_>, path: &[u8]) -> Option<Fd> {
 fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -> bool {
     let policy = &entry.ctx.policy;
     let (options, older) = (policy.options, held.stat());
+    let preserve = &options.preserve;
     let mode = policy
         .last_mode(source.st_mode, Origin::Created)
         .unwrap_or_else(|| policy.creation_mode(source.st_mode) & !policy.umask());
@@ -126,7 +128,9 @@ fn is_unchanged(entry: &Entry<'_>, source: &Stat, held: &PathOnly, at: At<'_>) -
         && source.st_size == older.st_size
         && sys::modified(source) == sys::modified(older)
         && (mode ^ older.st_mode) & 0o7777 == 0
-        && options.may_link_to_older()
+        && preserve.mode == ModePolicy::Preserve
+        && preserve.ownership
+        && preserve.timestamps
         && has_owner
         // If it is the source, a copy would not change with it.
         && FileId::of(source) != FileId::of(older)

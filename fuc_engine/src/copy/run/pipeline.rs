@@ -346,7 +346,7 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
                 let entry = self.entry;
                 let path = entry.path(Side::Source);
                 let warning = Error::refused(Refusal::SharedInodeNumber, path);
-                entry.ctx.warn(entry.operand, warning);
+                entry.ctx.report.warn(entry.operand, warning);
                 self.settle_and_make(making, seen, make)?
             }
             Claim::LinkTo(first) => self.link_to(&first, source)?,

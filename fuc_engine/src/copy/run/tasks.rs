@@ -157,7 +157,7 @@ fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Pr
         return Err(entry.source_refused(Refusal::NotRecursive));
     }
     if let Err(warning) = collisions::note_source(entry, source) {
-        ctx.warn(entry.operand, warning);
+        ctx.report.warn(entry.operand, warning);
         return Ok(Processed::NotCopied);
     }
     if is_directory {
@@ -173,12 +173,6 @@ fn begin_alone(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Result<Pr
         collisions::note_used(ctx, entry.operand, None);
     }
     Ok(processed)
-}
-
-/// Copies or links an entry that has waited. If the rules have left its dest, they are applied again, because there may be
-/// no copy to link to.
-pub(super) fn copy_waiter(waiter: StoredEntry, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    resume(waiter, worker, |copy| copy.look_and_copy().map(drop));
 }
 
 /// Ends a directory below an operand that was not entered, with `error` unless nothing needs to be copied. If it is of another

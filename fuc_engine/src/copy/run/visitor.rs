@@ -214,14 +214,18 @@ impl Visitor for CopyRun<'_> {
         match task {
             CopyTask::Operands(operands) => tasks::begin_operands(operands, worker),
             CopyTask::Large(file) => large::copy(file, worker),
-            CopyTask::Waiter(waiter) => tasks::copy_waiter(waiter, worker),
+            CopyTask::Waiter(waiter) => {
+                tasks::resume(waiter, worker, |copy| copy.look_and_copy().map(drop));
+            }
             CopyTask::Verify(files) => verifying::compare_all(files, worker),
             CopyTask::VerifyRest => verifying::queue_rest(worker),
         }
     }
 
     fn private_tables(&self) -> Option<(PrivateTables, Vec<BorrowedFd<'_>>)> {
-        let permit = self.ctx.policy.options.thread_descriptors()?;
+        let options = self.ctx.policy.options;
+        // The filesystems of a durable copy are written at its end, when the threads that have opened them have ended.
+        let permit = options.tables.filter(|_| !options.durable)?;
         Some((permit, self.ctx.kept_descriptors()))
     }
 
