@@ -516,34 +516,21 @@ mod tests {
         let all = CopyOp::new();
         let none = CopyOp::new().with(|options| options.rules.replace = Replace::None);
         let (write, stay) = (Way::Write(Symlinks::NoFollow), Way::Stay(Errno::EXIST));
-        for (options, treatment, kind, settled) in [
-            (
-                &none,
-                DestTreatment::WrittenTo,
-                FileType::RegularFile,
-                Settled::Make(stay),
-            ),
-            (
-                &none,
-                DestTreatment::WrittenTo,
-                FileType::Directory,
-                Settled::Keep,
-            ),
-            (
-                &all,
-                DestTreatment::LinkedOver,
-                FileType::RegularFile,
-                Settled::Make(write),
-            ),
+        let (written, linked) = (DestTreatment::WrittenTo, DestTreatment::LinkedOver);
+        let (file, directory) = (FileType::RegularFile, FileType::Directory);
+        for (options, may_be_other_copy, treatment, kind, settled) in [
+            (&none, true, written, file, Settled::Make(stay)),
+            (&none, true, written, directory, Settled::Keep),
+            (&all, false, written, file, Settled::Make(write)),
+            (&all, false, linked, file, Settled::Make(write)),
         ] {
-            let may_be_other_copy = treatment == DestTreatment::WrittenTo;
             let rules = Rules {
                 options,
                 treatment,
                 symlinks: Symlinks::NoFollow,
-                directory: match may_be_other_copy {
-                    true => Origin::Created,
-                    false => Origin::Existing,
+                directory: match treatment == linked {
+                    true => Origin::Existing,
+                    false => Origin::Created,
                 },
                 is_made: false,
                 creates_through_links: false,
