@@ -517,11 +517,13 @@ mod tests {
         let none = CopyOp::new().with(|options| options.rules.replace = Replace::None);
         let (write, stay) = (Way::Write(Symlinks::NoFollow), Way::Stay(Errno::EXIST));
         let (written, linked) = (DestTreatment::WrittenTo, DestTreatment::LinkedOver);
+        let refuse = Settled::Refuse(Refusal::ThroughJustCreatedLink);
         let (file, directory) = (FileType::RegularFile, FileType::Directory);
         for (options, may_be_other_copy, treatment, kind, settled) in [
             (&none, true, written, file, Settled::Make(stay)),
             (&none, true, written, directory, Settled::Keep),
             (&all, false, written, file, Settled::Make(write)),
+            (&all, false, written, FileType::Symlink, refuse),
             (&all, false, linked, file, Settled::Make(write)),
         ] {
             let rules = Rules {
