@@ -69,7 +69,7 @@ fn is_root(context: &RemoveContext<'_>, operand: BorrowedFd<'_>) -> Result<bool,
             *context.root.get_or_init(|| root)
         }
     };
-    Ok(root == FileId::of(&sys::stat_open(operand)?))
+    Ok(root == sys::stat_directory(operand)?.identity.file())
 }
 
 /// Returns `true` if `dir` is on another filesystem than its parent, or reached through another mount.
