@@ -546,4 +546,27 @@ mod tests {
             assert_eq!(settle(rules, Making::File, &pair), settled, "{kind:?}");
         }
     }
+
+    #[test]
+    fn a_dest_that_cannot_be_seen_is_replaced_by_a_link_to_the_copy_unless_an_operand_made_it() {
+        let options = CopyOp::new();
+        let settle = |is_made, making, dest| {
+            let rules = Rules {
+                options: &options,
+                treatment: DestTreatment::WrittenTo,
+                symlinks: Symlinks::NoFollow,
+                directory: Origin::Existing,
+                is_made,
+                creates_through_links: true,
+            };
+            settle_vacant(rules, making, dest)
+        };
+        let hidden = Vacant::Hidden { has_slash: false };
+        let replace = Way::Replace(RemovalEvent::Silent);
+        assert_eq!(settle(false, Making::LinkToCopy, hidden), Ok(replace));
+        for dest in [Vacant::Dangling, Vacant::Loop] {
+            let refusal = Refusal::ThroughJustCreatedLink;
+            assert_eq!(settle(true, Making::File, dest), Err(refusal));
+        }
+    }
 }
