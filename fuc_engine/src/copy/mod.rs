@@ -67,8 +67,11 @@
 //! | `run/tasks` | what is queued besides directories: operands, and entries that are copied later |
 //!
 //! The public entry points are here: no module imports `run`. `decide` makes no system call. Only these touch a dest that was
-//! there before its copy: `dest` and `changes` rename, replace, unlink or empty it, `content` writes to it and cuts it, `attributes`
-//! changes its attributes, and `mirror` removes it.
+//! there before the run, or that an earlier operand has made: `dest` and `changes` rename, replace, unlink or empty it, `content`
+//! writes to it and cuts it, `attributes` changes its attributes, and `mirror` removes it. Three calls are elsewhere:
+//! `make/directory` sets the time of access of a directory before it is filled, `dest/settling` gives a file another time for a
+//! moment where times are coarse, and `run/verifying` unlinks a name of an older copy that differs. What other modules unlink or
+//! cut was made by the run.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};

@@ -521,7 +521,7 @@ impl Default for DestRules {
 }
 
 impl DestRules {
-    /// Returns `true` if a dest may be written to without looking at it first.
+    /// Returns `true` if a source may be opened before its dest is looked at.
     pub(super) fn are_plain(&self) -> bool {
         // Each field is named, so that a new rule cannot be forgotten here.
         let Self {

@@ -16,11 +16,11 @@
 //! | 10 | dests are backed up | becomes a backup |
 //! | 11 | another name of the source was copied | is replaced by a link to that copy |
 //! | 12 | dests are removed | is unlinked; or stays until a complete copy replaces it, if the rules say so or it may be the source |
-//! | 13 | it is a file to write | is written, perhaps through a link. See [`for_content`] for what is unlinked before |
+//! | 13 | it is a file to write | is written, perhaps through a link; if it cannot be opened, `--force` unlinks it. See [`for_content`] for what is unlinked before |
 //! | 14 | a symbolic link or a special file is copied | is unlinked. See [`Rules::unlinks_for`] for those that stay |
 //! | 15 | a link is made instead of a copy | is replaced by `--force`, or if it has other names and hard links are preserved; by a hard link also if the user was asked; or stays |
 //!
-//! If nothing is there, the copy is created. A dest that stays is a failure, reported as "File exists". This is the order in
+//! If nothing is there, the copy is created; see [`settle_vacant`]. A dest that stays is a failure, reported as "File exists". This is the order in
 //! which cp decides.
 //!
 //! The dests of directories are settled in `make/directory`.

@@ -10,11 +10,12 @@
 //!
 //! | from | a file | constant |
 //! |---|---|---|
-//! | 1 MiB | gets its name last | `dest::NAMED_LAST_FROM` |
+//! | 1 MiB | gets its name last, if it is new | `dest::NAMED_LAST_FROM` |
 //! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
 //! | 4 MiB | is a task of its own, and waits for room, unless 64 others wait | `TASK_FROM` |
 //! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
 //! | as the caller says | is copied in parts by helpers of the caller | `dest::is_divided` |
+//! | 16 MiB | is copied by the kernel in pieces | `content::PIECE_BYTES`, twice |
 //! | 64 MiB | is compared at once by `--verify` | `verifying::BATCH_BYTES` |
 //!
 //! # Room

@@ -542,11 +542,11 @@ impl<'s, 'e, 'a> EntryCopy<'_, 's, 'e, 'a> {
         ctx.report
             .count_skipped(source.map_or(0, |source| content.bytes(source)));
         if settled != Settled::AlreadyThere {
-            let reason = match (settled, ctx.policy.options.rules.replace) {
-                (Settled::KeepAsCopy, Replace::Older) => KeepReason::NotOlder,
-                (Settled::KeepAsCopy, _) => KeepReason::Unchanged,
-                (_, Replace::None | Replace::NoneAndFail) => KeepReason::Exists,
-                _ => KeepReason::Declined,
+            let reason = match ctx.policy.options.rules.replace {
+                Replace::None | Replace::NoneAndFail => KeepReason::Exists,
+                Replace::Older if settled == Settled::KeepAsCopy => KeepReason::NotOlder,
+                Replace::Changed if settled == Settled::KeepAsCopy => KeepReason::Unchanged,
+                Replace::All | Replace::Older | Replace::Changed => KeepReason::Declined,
             };
             entry.emit(|_, path, _| Event::SkippedDest { path, reason });
         }
