@@ -205,12 +205,6 @@ macro_rules! atomics {
             self.0.store(value, granted(order));
         }
     };
-    (@swap $value:ty) => {
-        #[track_caller]
-        pub(crate) fn swap(&self, value: $value, order: Ordering) -> $value {
-            self.0.swap(value, granted(order))
-        }
-    };
     (@fetch_add $value:ty) => {
         #[track_caller]
         pub(crate) fn fetch_add(&self, value: $value, order: Ordering) -> $value {
@@ -239,7 +233,7 @@ macro_rules! atomics {
 }
 
 atomics! {
-    AtomicBool bool: store swap;
+    AtomicBool bool: store;
     AtomicU32 u32: store fetch_add fetch_sub;
     AtomicU64 u64: store fetch_sub compare_exchange;
 }

@@ -126,7 +126,7 @@ fn names_that_need_room_are_reported_although_the_leader_steals() {
     let mut observers = slow(2);
     // The leader is done first, and asks the other engine for work.
     observers[0].with_help = Duration::ZERO;
-    observers[1].with_help = Duration::from_millis(5);
+    observers[1].with_help = Duration::from_millis(25);
     let summaries = hub.remove(&RemoveOp::new().threads(1), &[&root], &observers);
     assert!(hub.stolen_from_assistants() > 0);
     const FILES: usize = 2 * DIRS + 1;
