@@ -19,24 +19,22 @@ use std::{
     ffi::OsStr,
     fs::{self, File},
     io::{self, Write as _},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::Command,
     sync::{Mutex, PoisonError},
 };
 
 use rustix::{
-    fs::{Access, XattrFlags, access, lsetxattr},
+    fs::{Access, access},
     process::geteuid,
 };
 
-use crate::{
-    sys::at_exit,
-    tree::{Scratch, acl},
-    util::write_note,
-};
+use crate::{sys::at_exit, util::write_note};
 
 pub use fuser::FileType;
 pub use rustix::io::Errno;
+
+pub use crate::tree::{supports_acls, supports_xattrs};
 
 pub use fuse::{FuseMount, Habits, Names, Numbering, Removal};
 pub use gnu::{gnu, newest_gnu};
@@ -228,19 +226,6 @@ fn version(release: &str) -> (u32, u32) {
         .map(|number| number.parse().unwrap_or(0));
     let mut next = || numbers.next().unwrap_or(0);
     (next(), next())
-}
-
-/// Returns `true` if files in `dir` can have extended attributes such as `user.note`.
-#[must_use]
-pub fn supports_xattrs(dir: &Path) -> bool {
-    let scratch = Scratch::new_in(dir);
-    lsetxattr(scratch.path(), "user.probe", b"", XattrFlags::empty()).is_ok()
-}
-
-/// Returns `true` if files in `dir` can have ACLs.
-#[must_use]
-pub fn supports_acls(dir: &Path) -> bool {
-    acl::add(Scratch::new_in(dir).path(), "u:1:rwx").is_ok()
 }
 
 #[cfg(test)]

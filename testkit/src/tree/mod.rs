@@ -111,17 +111,26 @@ impl Scratch {
 pub fn place() -> PathBuf {
     static PLACE: OnceLock<PathBuf> = OnceLock::new();
     let choose = || {
-        let has_attributes = || {
-            let scratch = Scratch::in_memory();
-            let noted = lsetxattr(&scratch.path, "user.probe", b"", XattrFlags::empty());
-            noted.is_ok() && acl::add(&scratch.path, "u:1:rwx").is_ok()
-        };
+        let has_attributes = || supports_xattrs(&memory()) && supports_acls(&memory());
         match env::var_os("TMPDIR").is_none() && has_attributes() {
             true => memory(),
             false => env::temp_dir(),
         }
     };
     PLACE.get_or_init(choose).clone()
+}
+
+/// Returns `true` if files in `dir` can have extended attributes such as `user.note`.
+#[must_use]
+pub fn supports_xattrs(dir: &Path) -> bool {
+    let scratch = Scratch::new_in(dir);
+    lsetxattr(scratch.path(), "user.probe", b"", XattrFlags::empty()).is_ok()
+}
+
+/// Returns `true` if files in `dir` can have ACLs.
+#[must_use]
+pub fn supports_acls(dir: &Path) -> bool {
+    acl::add(Scratch::new_in(dir).path(), "u:1:rwx").is_ok()
 }
 
 /// Returns `/dev/shm`, a directory in memory, or [`env::temp_dir`] if there is none. It is for trees of
