@@ -69,6 +69,11 @@ impl Marks {
         Self(marks.into())
     }
 
+    /// Returns `mark` if the fact that it stands for is true, and no mark otherwise.
+    pub(crate) fn when(is_true: bool, mark: u16) -> u16 {
+        u16::from(is_true) * mark
+    }
+
     /// Returns all marks.
     pub(crate) fn all(&self) -> u16 {
         self.0.load(Ordering::Relaxed)

@@ -129,11 +129,6 @@ impl Mark {
     /// No other user may rename entries of the dest, unless it is the owner.
     pub(super) const KEEPS_ENTRIES: u16 = 1 << 11;
 
-    /// Returns `mark` if the fact that it stands for is true, and no mark otherwise.
-    pub(super) fn when(is_true: bool, mark: u16) -> u16 {
-        u16::from(is_true) * mark
-    }
-
     /// Makes the mark of a directory in `parent`, with these marks, and those that it inherits. The mode is the one to set in
     /// the end, if it differs from the present one.
     pub(super) fn new(parent: Option<&CopyNode>, mode: Option<u32>, marks: u16) -> Self {
@@ -215,9 +210,9 @@ mod tests {
     #[test]
     fn a_mark_keeps_mode_and_flags_apart() {
         let mark = |gets_attributes, mode| {
-            let marks = Mark::when(gets_attributes, Mark::GETS_ATTRIBUTES)
-                | Mark::when(false, Mark::BEHIND_LINK)
-                | Mark::when(true, Mark::HAS_ACCESS_TIME);
+            let marks = Marks::when(gets_attributes, Mark::GETS_ATTRIBUTES)
+                | Marks::when(false, Mark::BEHIND_LINK)
+                | Marks::when(true, Mark::HAS_ACCESS_TIME);
             Mark::new(None, mode, marks)
         };
         let all = mark(true, Some(0o7777));

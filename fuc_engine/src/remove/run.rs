@@ -594,9 +594,10 @@ impl walk::Sharer for Removal<'_> {
     }
 
     fn note_finished(&self, node: &Node<RemoveDir>, finished: crate::distribute::Finished) {
-        let kept = u16::from(finished.kept) * KEPT;
-        let left_alone = u16::from(finished.left_alone) * LEFT_ALONE;
-        let shrunk = u16::from(finished.changed) * SHRUNK;
-        node.state.marks.set(kept | left_alone | shrunk);
+        let when = crate::node::Marks::when;
+        let marks = when(finished.kept, KEPT)
+            | when(finished.left_alone, LEFT_ALONE)
+            | when(finished.changed, SHRUNK);
+        node.state.marks.set(marks);
     }
 }

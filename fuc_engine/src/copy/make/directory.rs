@@ -19,7 +19,7 @@ use crate::copy::entry::Entry;
 use crate::copy::facts::{CopyDir, CopyNode, FileId, FileTime, Mark, Symlinks};
 use crate::copy::options::LinkKind;
 use crate::error::{Error, Operation, Refusal};
-use crate::node::{Node, Place, Side};
+use crate::node::{Marks, Node, Place, Side};
 use crate::paths;
 use crate::sys::{self, At, AtimeEffect, DirStat, Fd, Identity, Inode, Stat};
 use crate::walk::Purpose;
@@ -387,12 +387,12 @@ impl Entering<'_> {
             .is_some_and(|time| gets_attributes && inode.set_accessed(time).is_ok());
         let gives_acl = self.inherited_acl(&inode, seen, origin) == DestAcl::Possible;
         let keeps_entries = seen.mode & mode::WRITABLE_BY_OTHERS == 0;
-        let marks = Mark::when(gets_attributes, Mark::GETS_ATTRIBUTES)
-            | Mark::when(source.symlinks == Symlinks::Follow, Mark::BEHIND_LINK)
-            | Mark::when(has_access_time, Mark::HAS_ACCESS_TIME)
-            | Mark::when(origin == Origin::Created, Mark::CREATED)
-            | Mark::when(gives_acl, Mark::GIVES_ACL)
-            | Mark::when(keeps_entries, Mark::KEEPS_ENTRIES);
+        let marks = Marks::when(gets_attributes, Mark::GETS_ATTRIBUTES)
+            | Marks::when(source.symlinks == Symlinks::Follow, Mark::BEHIND_LINK)
+            | Marks::when(has_access_time, Mark::HAS_ACCESS_TIME)
+            | Marks::when(origin == Origin::Created, Mark::CREATED)
+            | Marks::when(gives_acl, Mark::GIVES_ACL)
+            | Marks::when(keeps_entries, Mark::KEEPS_ENTRIES);
         Ok(Mark::new(entry.node, mode_pending, marks))
     }
 
