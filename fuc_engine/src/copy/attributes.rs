@@ -83,7 +83,7 @@ pub(super) struct Transfer<'a> {
     pub(super) is_parent: bool,
     /// The mode to set; `None`: the dest keeps its mode.
     pub(super) mode: Option<u32>,
-    /// The dest has its owner already. On a server, each call is a request.
+    /// The dest has its owner already. On a server, each call is a request. Not asked if it [has its rights](Self::has_rights).
     pub(super) has_owner: bool,
     /// The dest has its owner and its mode already, and no ACL.
     pub(super) has_rights: bool,

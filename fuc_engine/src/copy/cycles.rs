@@ -15,7 +15,8 @@ use crate::sys::{self, Identity, Stat};
 /// The most levels above a directory on which its copy is looked for. In a chain of directories, the time would grow with the
 /// square of the depth.
 const MOST_LEVELS: usize = 64;
-/// The longest time for which a client of a server shows attributes that it has cached, by default.
+/// The longest time for which a client of a server shows attributes of a directory that it has cached: `acdirmax` of nfs(5), by
+/// default.
 const LONGEST_CACHED_SECONDS: u64 = 60;
 
 /// Returns the error of an operand that is copied into itself.

@@ -307,6 +307,7 @@ impl OpenDest<'_> {
             is_parent: false,
             mode: policy.last_mode(stat.st_mode, origin),
             has_owner: policy.options.preserve.ownership
+                && !self.has_rights
                 && !self.entry.has_native_dest()
                 && dest.has_owner_of(stat),
             has_rights: self.has_rights,
