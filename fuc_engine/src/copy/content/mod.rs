@@ -64,7 +64,12 @@ const SLOW_REQUEST: Duration = Duration::from_micros(50);
 pub(super) const PIECE_BYTES: usize = 8 << 20;
 /// The same for content that is read and written. Servers need long for this many bytes.
 const READ_PIECE_BYTES: usize = 1 << 20;
-/// Time for a part of such a piece after which the run looks whether it was cancelled. A signal ends a run that has not
+/// Pieces that the kernel copies grow up to this size while a server copies one in [`SHORT_PIECE`]: it may only note that blocks are shared.
+///
+/// Copying 200 MB within JuiceFS takes 9 calls instead of 29, and 10 ms instead of 25.
+const SERVER_PIECE_BYTES: usize = 16 * PIECE_BYTES;
+const SHORT_PIECE: Duration = Duration::from_millis(10);
+/// Time for a part of a piece that is read after which the run looks whether it was cancelled. A signal ends a run that has not
 /// noticed it for two seconds.
 const LONG_READ: Duration = Duration::from_millis(100);
 /// Length passed to `copy_file_range` to copy to the end of the file: the most that one call
@@ -419,11 +424,13 @@ impl<'a> ContentCopy<'a> {
 
     fn copy_in_kernel(&mut self) -> Result<Rung, ContentError> {
         // Ask for more than there is: then a short result shows that the end was reached.
-        let (piece, least) = match self.source.size() > 2 * PIECE_BYTES as u64 {
+        let (mut piece, least) = match self.source.size() > 2 * PIECE_BYTES as u64 {
             true => (PIECE_BYTES, 1),
             false => (ALL, PIECE_BYTES),
         };
+        let is_served = self.source.is_worth_a_trial();
         loop {
+            let started = is_served.then(Instant::now);
             match self.try_copy_range(None, piece)? {
                 Some(0) => {
                     let is_end = self.writer.position() >= self.source.size();
@@ -441,6 +448,11 @@ impl<'a> ContentCopy<'a> {
                         return Ok(Rung::Copied);
                     }
                     self.report_moved(least)?;
+                    if piece < SERVER_PIECE_BYTES
+                        && started.is_some_and(|started| started.elapsed() < SHORT_PIECE)
+                    {
+                        piece *= 2;
+                    }
                 }
                 None => {
                     self.method.offload = Mechanism::Unsupported;
@@ -533,6 +545,15 @@ mod tests {
 
     /// Copies a file of `size` bytes, and returns what was reported between its pieces.
     fn reported(size: usize, storage: Storage) -> Vec<u64> {
+        reported_by(size, storage, |copy| copy.copy_to_end().bytes.unwrap())
+    }
+
+    /// Does the same by `copy`, which returns the bytes that it did not report.
+    fn reported_by(
+        size: usize,
+        storage: Storage,
+        copy: impl FnOnce(ContentCopy<'_>) -> u64,
+    ) -> Vec<u64> {
         let dir = tempfile::tempdir().unwrap();
         let [source, dest] = ["s", "d"].map(|name| dir.path().join(name));
         std::fs::write(&source, vec![1; size]).unwrap();
@@ -560,10 +581,15 @@ mod tests {
             reported.push(bytes);
             Next::Piece
         };
-        let moved =
-            ContentCopy::new(&from, to, &options, &mut Vec::new(), &mut on_piece).copy_to_end();
-        let counted: u64 = reported.iter().sum();
-        assert_eq!(moved.bytes.unwrap() + counted, size as u64);
+        let mut buffer = Vec::new();
+        let rest = copy(ContentCopy::new(
+            &from,
+            to,
+            &options,
+            &mut buffer,
+            &mut on_piece,
+        ));
+        assert_eq!(rest + reported.iter().sum::<u64>(), size as u64);
         assert!(std::fs::read(dest).unwrap() == vec![1; size]);
         reported
     }
@@ -587,5 +613,19 @@ mod tests {
             };
             assert!((0..50).any(is_in_pieces), "{storage:?}");
         }
+    }
+
+    #[test]
+    fn pieces_grow_if_a_server_copies_them_at_once() {
+        let in_kernel = |storage| {
+            reported_by(5 * PIECE_BYTES, storage, |mut copy| {
+                assert!(copy.copy_in_kernel().is_ok());
+                copy.unreported
+            })
+        };
+        let pieces = [1, 2, 2].map(|pieces| pieces * PIECE_BYTES as u64);
+        // Beside other processes, a piece may take long.
+        assert!((0..50).any(|_| in_kernel(Storage::Server) == pieces));
+        assert_eq!(in_kernel(Storage::Native), [PIECE_BYTES as u64; 5]);
     }
 }
