@@ -71,9 +71,10 @@ pub(super) enum Changes {
 /// Returns an unpredictable name beside `dest`.
 pub(super) fn hidden_name(dest: &CStr) -> CString {
     let (directory, _) = paths::split(dest.to_bytes());
-    // The seed of this process makes the name unpredictable.
-    let hash = Seeded::default().hash_one((Instant::now(), dest));
-    let name = format!(".cpz-{hash:016x}");
+    // The seed of this process makes the name unpredictable. It has as many digits as in earlier versions, so that a
+    // pattern which finds the files of killed runs finds all of them.
+    let half = |half| Seeded::default().hash_one((Instant::now(), dest, half));
+    let name = format!(".cpz-{:016x}{:016x}", half(0), half(1));
     paths::c_string([directory, name.as_bytes()].concat())
 }
 
@@ -377,5 +378,18 @@ impl Plan {
             seen if sys::is_directory(&seen) => Err(Errno::ISDIR),
             _ => sys::check_adding(spot.dir, &paths::directory_of(spot.name)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_names_are_beside_their_dest_and_have_32_digits() {
+        let [one, other] = [(); 2].map(|()| hidden_name(c"d/f").into_string().unwrap());
+        assert_ne!(one, other);
+        let digits = one.strip_prefix("d/.cpz-").unwrap();
+        assert!(digits.len() == 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit()));
     }
 }
