@@ -21,7 +21,7 @@ use std::sync::{Mutex, OnceLock};
 
 use rustix::io::Errno;
 
-use large::{LargeFile, Room};
+use large::Room;
 use tasks::OperandGroup;
 use verifying::Unverified;
 
@@ -84,7 +84,8 @@ pub(super) struct CopyRun<'a> {
 /// Tasks of a copy other than listing a directory.
 pub(crate) enum CopyTask {
     Operands(OperandGroup),
-    Large(Box<LargeFile>),
+    /// Copy the next large file that waits.
+    Large,
     /// Copy or link an entry that has waited for another name of its source.
     Waiter(StoredEntry),
     /// Compare copies with their sources.

@@ -1,10 +1,13 @@
 //! Large files: which they are, which of them are written at the same time, and the way of one from its listing to its end.
 //!
 //! ```text
-//! listed ─▶ queued ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
-//!             ▲        │ not yet                                 │
-//!             └────── waits ◀── the next one ────────────────────┘
+//! listed ─▶ waits ─▶ may be written now ─▶ copied ─▶ named ─▶ ended
+//!             ▲                                                 │
+//!             └───────────────── the next one ──────────────────┘
 //! ```
+//!
+//! All of them wait in one queue. A task writes the first one that may be written now. There is such a task for each file
+//! that was queued, and another one when a file begins or ends while others wait.
 //!
 //! These are the sizes from which a file is treated differently:
 //!
@@ -30,7 +33,7 @@
 //! A write makes a dest look new, so after SIGKILL a later `cp -u` keeps it. Of the dests that exist and are written in
 //! place, only one may be incomplete then, as with cp. So they are written one after the other.
 //!
-//! Invariant: while a file waits, another one is being written. When one begins or ends, the next one tries.
+//! Invariant: while a file waits, another one is being written, or such a task is queued.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -63,7 +66,7 @@ const TASK_FROM: u64 = 4 << 20;
 /// workers, and none with 24 MiB (Linux 6.18, a cgroup of version 1).
 const MEMORY_PER_WRITER: u64 = 12 << 20;
 
-/// At most this number of files wait. Another one is begun at once.
+/// At most this number of files wait. If there are more, the first one is begun at once.
 const MOST_WAITING: usize = 64;
 
 /// Returns `true` if much content may have to be written.
@@ -89,7 +92,7 @@ pub(super) fn may_come_later(entry: &Entry<'_>, source: &Stat) -> bool {
 }
 
 /// A large file whose content is still to be copied. Its dest was not touched yet.
-pub(crate) struct LargeFile {
+struct LargeFile {
     entry: StoredEntry,
     needs: Needs,
 }
@@ -119,57 +122,39 @@ struct Lane {
     bytes: u128,
     /// One of them is written in place.
     is_overwriting: bool,
-    waiting: VecDeque<Box<LargeFile>>,
+    waiting: VecDeque<LargeFile>,
     /// The filesystems on which a write has failed for lack of room, and with which error.
     full: Vec<(Device, Errno)>,
 }
 
-impl Lane {
-    /// Takes the next file that may try to begin.
-    fn next_waiting(&mut self) -> Option<Box<LargeFile>> {
-        let must_wait = |file: &LargeFile| file.needs.overwrites && self.is_overwriting;
-        let first = self.waiting.iter().position(|file| !must_wait(file))?;
-        self.waiting.remove(first)
-    }
-}
-
 impl Room {
-    /// Begins to write a file, until [`dismiss`](Self::dismiss). Keeps it and returns `None` if it must wait for others. `free`
-    /// returns the free bytes on the filesystem of its dest, and is called only if there are others.
-    fn admit(
-        &self,
-        file: Box<LargeFile>,
-        free: impl FnOnce(&StoredEntry) -> Option<u64>,
-    ) -> Option<Box<LargeFile>> {
-        let needs = file.needs;
-        let mut lane = lock(&self.lane);
-        let bytes = lane.bytes + u128::from(needs.bytes);
-        let fits = lane.writers == 0
-            || lane.writers < *self.most_writers.get_or_init(most_writers)
-                && free(&file.entry).is_none_or(|free| bytes <= u128::from(free));
-        let must_wait = !fits || needs.overwrites && lane.is_overwriting;
-        if must_wait && lane.waiting.len() < MOST_WAITING {
-            lane.waiting.push_back(file);
-            return None;
-        }
+    /// Takes the first file that may be written now, until [`dismiss`](Self::dismiss). Of those that would be written in place, all
+    /// wait for one. `free` returns the free bytes on the filesystem of a dest, and is called only if others are being written.
+    fn admit(&self, free: impl FnOnce(&StoredEntry) -> Option<u64>) -> Option<LargeFile> {
+        let lane = &mut *lock(&self.lane);
+        let may_be_next = |file: &LargeFile| !(file.needs.overwrites && lane.is_overwriting);
+        let next = lane.waiting.iter().position(may_be_next);
+        let fits = |file: &LargeFile| {
+            let bytes = lane.bytes + u128::from(file.needs.bytes);
+            lane.writers == 0
+                || lane.writers < *self.most_writers.get_or_init(most_writers)
+                    && free(&file.entry).is_none_or(|free| bytes <= u128::from(free))
+        };
+        let next = next.filter(|&next| fits(&lane.waiting[next]));
+        let are_too_many = lane.waiting.len() > MOST_WAITING;
+        let file = lane.waiting.remove(next.or(are_too_many.then_some(0))?)?;
         lane.writers += 1;
-        lane.bytes = bytes;
-        lane.is_overwriting |= needs.overwrites;
+        lane.bytes += u128::from(file.needs.bytes);
+        lane.is_overwriting |= file.needs.overwrites;
         Some(file)
     }
 
-    /// Notes that a file is not being written any more. Returns one that has waited.
-    fn dismiss(&self, needs: Needs) -> Option<Box<LargeFile>> {
+    /// Notes that a file is not being written any more.
+    fn dismiss(&self, needs: Needs) {
         let mut lane = lock(&self.lane);
         lane.writers -= 1;
         lane.bytes -= u128::from(needs.bytes);
         lane.is_overwriting &= !needs.overwrites;
-        lane.next_waiting()
-    }
-
-    /// Returns a file that has waited, after another one has begun.
-    fn next_waiting(&self) -> Option<Box<LargeFile>> {
-        lock(&self.lane).next_waiting()
     }
 
     /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
@@ -230,7 +215,7 @@ fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
     Some((dir, device))
 }
 
-/// Queues a large file as a task of its own, so that several workers can share a directory of large files.
+/// Queues a large file to be copied by a task of its own, so that several workers can share a directory of large files.
 #[cold]
 pub(super) fn queue(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Processed {
     let file = LargeFile {
@@ -240,18 +225,20 @@ pub(super) fn queue(copy: &mut EntryCopy<'_, '_, '_, '_>, source: &Stat) -> Proc
             overwrites: is_written_in_place(copy.entry),
         },
     };
-    push(Some(Box::new(file)), copy.worker);
+    lock(&copy.run.room.lane).waiting.push_back(file);
+    push_next(copy.worker);
     Processed::QueuedLarge
 }
 
-fn push(file: Option<Box<LargeFile>>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
-    if let Some(file) = file {
-        worker.push(Task::Own(CopyTask::Large(file)), When::Next);
+/// Queues a task for the next file, if one waits.
+fn push_next(worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+    if !lock(&worker.job.room.lane).waiting.is_empty() {
+        worker.push(Task::Own(CopyTask::Large), When::Next);
     }
 }
 
-/// Copies a large file, or keeps it until another one has ended. Its dest is created, truncated or renamed only now.
-pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>>) {
+/// Copies the next large file, if it may be written now. Its dest is created, truncated or renamed only now.
+pub(super) fn copy_next(worker: &mut Walker<'_, '_, CopyRun<'_>>) {
     let run = worker.job;
     let ctx = &run.ctx;
     let free = |entry: &StoredEntry| {
@@ -259,12 +246,11 @@ pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>
         let dir = ctx.descriptors.pin(node, Side::Dest, ctx).ok()?;
         sys::free_bytes(dir.as_fd())
     };
-    let Some(file) = run.room.admit(file, free) else {
+    let Some(LargeFile { entry, needs }) = run.room.admit(free) else {
         return;
     };
     // There may be room for another one, too.
-    push(run.room.next_waiting(), worker);
-    let LargeFile { entry, needs } = *file;
+    push_next(worker);
     if let Some(node) = &entry.place.parent {
         let directory = || ctx.place_path(&node.place, Side::Source);
         ctx.report.offer_directory(directory);
@@ -273,7 +259,8 @@ pub(super) fn copy(file: Box<LargeFile>, worker: &mut Walker<'_, '_, CopyRun<'_>
         ControlFlow::Continue(source) => copy.copy_looked(&source).map(drop),
         ControlFlow::Break(_) => Ok(()),
     });
-    push(run.room.dismiss(needs), worker);
+    run.room.dismiss(needs);
+    push_next(worker);
 }
 
 /// Returns `true` if the dest is a file that keeps its inode.
@@ -303,68 +290,87 @@ mod tests {
     use crate::node::Place;
     use rustix::fs::FileType;
 
-    fn file(bytes: u64, overwrites: bool) -> Box<LargeFile> {
+    fn queue(room: &Room, bytes: u64, overwrites: bool) {
         let place = Place {
             parent: None,
             name: c"f".into(),
             operand: 0,
         };
-        Box::new(LargeFile {
+        let file = LargeFile {
             entry: StoredEntry {
                 place,
                 kind: FileType::RegularFile,
             },
             needs: Needs { bytes, overwrites },
-        })
+        };
+        lock(&room.lane).waiting.push_back(file);
     }
 
-    /// Begins to write a file, and returns its needs if it need not wait.
-    fn begin(room: &Room, bytes: u64, free: Option<u64>) -> Option<Needs> {
-        let begun = room.admit(file(bytes, false), |_| free);
-        begun.map(|file| file.needs)
+    /// Lets a file wait, and begins to write the first one that may be written.
+    fn begin(room: &Room, bytes: u64, overwrites: bool, free: Option<u64>) -> Option<Needs> {
+        queue(room, bytes, overwrites);
+        next(room, free)
+    }
+
+    fn next(room: &Room, free: Option<u64>) -> Option<Needs> {
+        room.admit(|_| free).map(|file| file.needs)
     }
 
     #[test]
     fn a_file_alone_needs_no_known_room() {
         let room = Room::default();
         for _ in 0..2 {
-            let begun = room.admit(file(7, false), |_| unreachable!("no other file is written"));
-            assert!(room.dismiss(begun.unwrap().needs).is_none());
+            queue(&room, 7, false);
+            let begun = room.admit(|_| unreachable!("no other file is written"));
+            room.dismiss(begun.unwrap().needs);
+            assert!(next(&room, None).is_none());
         }
     }
 
     #[test]
     fn files_are_written_together_if_there_is_room_for_all() {
         let room = Room::default();
-        let first = begin(&room, 6, None).unwrap();
-        assert!(begin(&room, 4, Some(9)).is_none());
-        assert!(begin(&room, 4, Some(10)).is_some());
-        assert_eq!(room.dismiss(first).unwrap().needs.bytes, 4);
-        assert!(begin(&room, 6, Some(9)).is_none());
-        assert!(begin(&room, 6, None).is_some(), "the room is unknown");
+        let first = begin(&room, 6, false, None).unwrap();
+        assert!(begin(&room, 4, false, Some(9)).is_none());
+        assert!(begin(&room, 5, false, Some(10)).is_some());
+        room.dismiss(first);
+        assert_eq!(next(&room, Some(9)).unwrap().bytes, 5);
+        assert!(begin(&room, 6, false, Some(14)).is_none());
+        assert!(next(&room, None).is_some(), "the room is unknown");
     }
 
     #[test]
     fn no_more_files_are_written_together_than_the_memory_bears() {
         let room = Room::default();
         room.most_writers.set(2).unwrap();
-        let both = [(); 2].map(|()| begin(&room, 1, None).unwrap());
-        assert!(begin(&room, 1, None).is_none());
-        let waiter = room.dismiss(both[0]).unwrap();
-        assert!(room.admit(waiter, |_| None).is_some());
+        let both = [(); 2].map(|()| begin(&room, 1, false, None).unwrap());
+        assert!(begin(&room, 1, false, None).is_none());
+        room.dismiss(both[0]);
+        assert!(next(&room, None).is_some());
     }
 
     #[test]
     fn dests_are_overwritten_one_by_one() {
         let room = Room::default();
-        let overwrite = || room.admit(file(1, true), |_| None);
-        let first = overwrite().unwrap();
-        assert!(overwrite().is_none());
-        let other = begin(&room, 1, None).unwrap();
-        assert!(room.next_waiting().is_none());
-        assert!(room.dismiss(other).is_none());
-        let second = room.dismiss(first.needs).unwrap();
-        assert!(room.admit(second, |_| None).is_some());
-        assert!(overwrite().is_none());
+        let first = begin(&room, 1, true, None).unwrap();
+        assert!(begin(&room, 1, true, None).is_none());
+        let other = begin(&room, 1, false, None).unwrap();
+        assert!(!other.overwrites);
+        room.dismiss(other);
+        assert!(next(&room, None).is_none());
+        room.dismiss(first);
+        assert!(next(&room, None).unwrap().overwrites);
+        assert!(begin(&room, 1, true, None).is_none());
+    }
+
+    #[test]
+    fn no_more_than_a_few_files_wait() {
+        let room = Room::default();
+        assert!(begin(&room, 1, true, None).is_some());
+        for _ in 0..MOST_WAITING {
+            assert!(begin(&room, 1, true, None).is_none());
+        }
+        assert!(begin(&room, 1, true, None).is_some());
+        assert!(next(&room, None).is_none());
     }
 }

@@ -213,7 +213,7 @@ impl Visitor for CopyRun<'_> {
     fn run_own(&self, task: CopyTask, worker: &mut Walker<'_, '_, Self>) {
         match task {
             CopyTask::Operands(operands) => tasks::begin_operands(operands, worker),
-            CopyTask::Large(file) => large::copy(file, worker),
+            CopyTask::Large => large::copy_next(worker),
             CopyTask::Waiter(waiter) => {
                 tasks::resume(waiter, worker, |copy| copy.look_and_copy().map(drop));
             }
