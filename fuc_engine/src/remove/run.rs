@@ -127,25 +127,18 @@ impl<'a> Removal<'a> {
         paths::independent_groups(operands.iter().map(|path| &**path), |_| true)
     }
 
-    /// Finishes an operand that stays, or lists it again.
+    /// Ends the work on an operand that stays.
+    ///
+    /// # Errors
+    /// `ENOTEMPTY` if it may have more entries to remove.
     #[cold]
-    fn finish_staying(
-        &self,
-        node: &RemoveNode,
-        worker: &mut Walker<'_, '_, Self>,
-    ) -> ControlFlow<()> {
+    fn leave_operand(&self, node: &RemoveNode) -> Result<bool, Errno> {
         let may_have_more = self.may_have_more(node);
         self.context.descriptors.close(node, Side::Source);
-        if may_have_more && node.state.pass < MOST_PASSES {
-            worker.push(list_again(node), When::Next);
-            return ControlFlow::Break(());
+        match may_have_more {
+            true => Err(Errno::NOTEMPTY),
+            false => Ok(false),
         }
-        if may_have_more {
-            let name = Name::of(&node.place);
-            self.context.fail_and_keep(name, Errno::NOTEMPTY);
-        }
-        self.context.report.finish_operand(node.place.operand);
-        ControlFlow::Continue(())
     }
 
     /// Returns `true` if an operand that stays may have entries that were not listed, because others were removed
@@ -364,16 +357,6 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// Returns a task that lists a directory once more.
-fn list_again<'a>(node: &RemoveNode) -> Task<Removal<'a>> {
-    Task::Enter {
-        place: place_again(node),
-        purpose: Purpose::Process {
-            pass: node.state.pass + 1,
-        },
-    }
-}
-
 /// Returns the place of a directory that is not done, and remains a user of its parent.
 fn place_again(node: &RemoveNode) -> RemovePlace {
     RemovePlace {
@@ -475,10 +458,13 @@ impl Visitor for Removal<'_> {
     fn finish(&self, node: &RemoveNode, worker: &mut Walker<'_, '_, Self>) -> ControlFlow<()> {
         let state = &node.state;
         let is_operand = node.place.parent.is_none();
-        if self.context.stays(Name::of(&node.place)) || is_operand && state.marks.has(STAYS) {
-            return self.finish_staying(node, worker);
-        }
-        match directory::remove_emptied(&self.context, node) {
+        let stays =
+            self.context.stays(Name::of(&node.place)) || is_operand && state.marks.has(STAYS);
+        let removed = match stays {
+            true => self.leave_operand(node),
+            false => directory::remove_emptied(&self.context, node),
+        };
+        match removed {
             Ok(true) => Self::count_removed(Counted::Directory, worker),
             Ok(false) => {
                 if let Some(parent) = &node.place.parent
@@ -494,10 +480,16 @@ impl Visitor for Removal<'_> {
                     && !state.marks.has(DECLINED)
                     && state.pass < MOST_PASSES =>
             {
-                worker.push(list_again(node), When::Next);
+                let pass = state.pass + 1;
+                let purpose = Purpose::Process { pass };
+                let place = place_again(node);
+                worker.push(Task::Enter { place, purpose }, When::Next);
                 return ControlFlow::Break(());
             }
-            Err(errno) if needs_room(errno) || waiting::may_pass(&self.context, node, errno) => {
+            Err(errno)
+                if !stays
+                    && (needs_room(errno) || waiting::may_pass(&self.context, node, errno)) =>
+            {
                 let waits = self.waiting.let_wait(
                     &self.context,
                     place_again(node),
