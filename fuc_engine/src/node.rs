@@ -149,19 +149,21 @@ impl<D: Dir> Node<D> {
 }
 
 impl<D: Dir> Place<D> {
+    /// Returns the names on the way from this place up to the operand, without that of the operand.
+    pub(crate) fn names_up(&self) -> impl Iterator<Item = &CStr> {
+        let places = std::iter::successors(Some(self), |place| {
+            place.parent.as_ref().map(|parent| &parent.place)
+        });
+        let below = places.take_while(|place| place.parent.is_some());
+        below.map(|place| &*place.name)
+    }
+
     /// Returns the path of `name` in this directory, or of the directory itself: the operand's path, and the names below it.
     ///
     /// Builds it in one allocation, from its end, because `-v` needs one for every name.
     pub(crate) fn path(&self, operand: &Path, name: Option<&CStr>) -> PathBuf {
         let operand = operand.as_os_str().as_bytes();
-        let below = || {
-            let places = std::iter::successors(Some(self), |place| {
-                place.parent.as_ref().map(|parent| &parent.place)
-            });
-            let places = places.take_while(|place| place.parent.is_some());
-            let names = places.map(|place| &*place.name);
-            name.into_iter().chain(names).map(CStr::to_bytes)
-        };
+        let below = || name.into_iter().chain(self.names_up()).map(CStr::to_bytes);
         let below_bytes: usize = below().map(|name| 1 + name.len()).sum();
         // Below an empty operand, paths have no slash before them.
         let start = usize::from(operand.is_empty() && below_bytes > 0);

@@ -50,7 +50,7 @@ use tuning::{BUFFER_BYTES, CHECKPOINT_ENTRIES, MAX_BATCH, SLOW_ENTRY};
 
 pub(crate) use filtered::{kind_of, reconsider};
 #[cfg(feature = "distribute")]
-pub(crate) use sharing::{Received, Shared, Sharer, entrust, levels};
+pub(crate) use sharing::{Received, Shared, Sharer, entrust};
 pub(crate) use tuning::{Settings, Tuning, tuning};
 
 mod filtered;

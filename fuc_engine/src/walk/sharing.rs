@@ -163,7 +163,7 @@ impl<'a, D: Dir> Shared<'a, D> {
 
     /// Returns `true` if a thief could process a task that is queued, one of as many as `queued`.
     fn can_take<V: Visitor<Dir = D>>(&self, task: &Task<V>, queued: usize) -> bool {
-        let is_near = |place| above(place).nth(MOST_LEVELS).is_none();
+        let is_near = |place: &Place<D>| place.names_up().nth(MOST_LEVELS).is_none();
         match task {
             // A chain of directories does not change hands.
             Task::Enter {
@@ -190,6 +190,8 @@ fn pack<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen
     let entries = names.entries.entries();
     let travelling = entries.map(|entry| (entry.record_type, entry.name.into()));
     let travelling = travelling.collect();
+    let mut path: Vec<FileName> = parent.place.names_up().map(FileName::from).collect();
+    path.reverse();
     let mut lent = lock(&shared.lent);
     let ticket = Ticket {
         victim: shared.exchange.engine(),
@@ -203,7 +205,7 @@ fn pack<V: Visitor>(shared: &Shared<'_, V::Dir>, names: Names<V::Dir>) -> Stolen
         operand: parent.place.operand,
         parents: [Side::Source, Side::Dest].map(|side| identify(&parent, side)),
         inheritance: V::inheritance(&parent.state),
-        path: names_below_operand(&parent),
+        path,
         is_for_home,
         last_try: None,
         names: travelling,
@@ -219,25 +221,6 @@ fn identify<D: Dir>(node: &Node<D>, side: Side) -> ParentId {
     // A directory is identified before it is closed. So look again if it was closed after the first look.
     let identity = slot.identity().or_else(look).or_else(|| slot.identity());
     identity.map(ParentId::of).unwrap_or_default()
-}
-
-/// Returns the directories that `place` is in, from its parent to the operand.
-fn above<D: Dir>(place: &Place<D>) -> impl Iterator<Item = &Arc<Node<D>>> {
-    iter::successors(place.parent.as_ref(), |node| node.place.parent.as_ref())
-}
-
-/// Returns the number of names on the way from the operand to `node`.
-pub(crate) fn levels<D: Dir>(node: &Node<D>) -> usize {
-    above(&node.place).count()
-}
-
-/// Returns the names on the way from the operand to `parent`.
-fn names_below_operand<D: Dir>(parent: &Node<D>) -> Vec<FileName> {
-    let places = iter::once(&parent.place).chain(above(&parent.place).map(|node| &node.place));
-    let below = places.take_while(|place| place.parent.is_some());
-    let mut names: Vec<FileName> = below.map(|place| (&*place.name).into()).collect();
-    names.reverse();
-    names
 }
 
 /// Guard that reports the end of the run to the exchange, even if an observer has panicked.
@@ -569,8 +552,7 @@ fn reach_side<V: Visitor>(
 
 /// Closes a borrowed directory. Forgets its filter, and those of the directories above.
 fn close_borrowed<V: Visitor>(visitor: &V, node: &NodeOf<V>) {
-    iter::once(node)
-        .chain(above(&node.place))
+    iter::successors(Some(node), |node| node.place.parent.as_ref())
         .for_each(|node| filtered::forget_filter(visitor, node));
     for &side in V::Dir::SIDES {
         visitor.descriptors().close(node, side);

@@ -442,7 +442,9 @@ impl Divide for OpenDest<'_> {
         let file = crate::distribute::LargeCopy {
             source: entry.path(Side::Source),
             dest: entry.path_beside(hidden),
-            names_below: entry.node.map_or(0, |node| 1 + crate::walk::levels(node)),
+            names_below: entry
+                .node
+                .map_or(0, |node| 1 + node.place.names_up().count()),
             inodes: [source.stat.st_ino, seen.st_ino],
             bytes: source.stat.st_size as u64,
             modified: source.stat.st_mtime,

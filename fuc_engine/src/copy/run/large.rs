@@ -123,8 +123,8 @@ struct Lane {
     /// One of them is written in place.
     is_overwriting: bool,
     waiting: VecDeque<LargeFile>,
-    /// The filesystems on which a write has failed for lack of room, and with which error.
-    full: Vec<(Device, Errno)>,
+    /// The last filesystem on which a write has failed for lack of room, and with which error.
+    full: Option<(Device, Errno)>,
 }
 
 impl Room {
@@ -159,41 +159,30 @@ impl Room {
 
     /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
     pub(super) fn note_failure(&self, entry: &Entry<'_>, errno: Option<Errno>) {
-        let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno else {
-            return;
-        };
-        let Some((_, device)) = dest_directory(entry) else {
-            return;
-        };
-        let full = &mut lock(&self.lane).full;
-        if !full.contains(&(device, errno)) {
-            full.push((device, errno));
+        if let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno
+            && let Some((_, device)) = dest_directory(entry)
+        {
+            lock(&self.lane).full = Some((device, errno));
         }
     }
 
     /// Returns the error of an earlier write that found no room, if this source does not fit either.
     #[cold]
     fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
-        if lock(&self.lane).full.is_empty() {
-            return None;
-        }
-        let (dir, device) = dest_directory(entry)?;
-        let free = sys::free_bytes(dir.as_fd());
+        let (full, errno) = lock(&self.lane).full?;
+        let (dir, _) = dest_directory(entry).filter(|(_, device)| *device == full)?;
         // The old content makes room when it is truncated or unlinked.
         let old = sys::stat(entry.dest.dir, entry.dest.name, Symlinks::Follow);
         let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
         let needed = bytes_on_disk(source);
-        let lacks_room = |errno| match errno {
+        let lacks_room = match errno {
             // The kernel cannot be asked how much of a quota is left. Incomplete files have
             // used it up.
             Errno::DQUOT => needed > old_bytes,
-            _ => free.is_some_and(|free| needed > old_bytes.saturating_add(free)),
+            _ => sys::free_bytes(dir.as_fd())
+                .is_some_and(|free| needed > old_bytes.saturating_add(free)),
         };
-        let full = &lock(&self.lane).full;
-        let mut errors = full.iter().filter(|(full, _)| *full == device);
-        errors
-            .find(|(_, errno)| lacks_room(*errno))
-            .map(|(_, errno)| *errno)
+        lacks_room.then_some(errno)
     }
 }
 
