@@ -2,14 +2,14 @@
 
 use std::ffi::{CStr, CString, OsStr};
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::io::Errno;
 
 use crate::hashing::HashSet;
-use crate::sys::{self, Fd, FileId, Symlinks};
+use crate::sys::{self, Fd, FileId, Storage, Symlinks};
 
 /// Converts a path for system calls.
 ///
@@ -85,6 +85,12 @@ pub(crate) fn open_directory_of(dir: BorrowedFd<'_>, path: &CStr) -> Result<Fd, 
 pub(crate) fn directory_id_of(dir: BorrowedFd<'_>, path: &CStr) -> Option<FileId> {
     let directory = sys::stat(dir, &directory_of(path), Symlinks::Follow);
     directory.ok().map(|directory| FileId::of(&directory))
+}
+
+/// Returns `true` if a path is in a directory on a native filesystem.
+pub(crate) fn is_on_native(dir: BorrowedFd<'_>, path: &CStr) -> bool {
+    let directory = open_directory_of(dir, path);
+    directory.is_ok_and(|directory| Storage::of(directory.as_fd()) == Storage::Native)
 }
 
 /// Returns what a name in a directory leads to, if that can be looked at. Does not follow it if it is a link.

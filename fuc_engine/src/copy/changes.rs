@@ -50,6 +50,15 @@ impl<'a> Spot<'a> {
         Self { is_vacated, ..self }
     }
 
+    /// Returns the place of the name, or of the file that a symbolic link there leads to.
+    pub(super) fn at(self, symlinks: Symlinks) -> At<'a> {
+        At {
+            dir: self.dir,
+            name: self.name,
+            symlinks,
+        }
+    }
+
     fn has_slash(&self) -> bool {
         self.name.to_bytes().ends_with(b"/")
     }
@@ -155,12 +164,7 @@ impl Changes {
         symlinks: Symlinks,
         blocking: Blocking,
     ) -> Result<Fd, Errno> {
-        let Spot { dir, name, .. } = spot;
-        let at = At {
-            dir,
-            name,
-            symlinks,
-        };
+        let at = spot.at(symlinks);
         match self {
             Self::Real => sys::open_existing(at, blocking),
             Self::Planned(plan) => match sys::file_type(&plan.stat(spot, symlinks)?) {

@@ -22,7 +22,7 @@ use crate::error::{Error, Operation, Refusal};
 use crate::node::{Dir, Place, Side};
 use crate::observer::{Change, CopyMethod, Event, Mechanism};
 use crate::paths;
-use crate::sys::{self, At, Blocking, Identity, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Identity, Inode, Stat};
 
 /// A source to copy, and the name of its dest: an entry of a node, or an operand.
 #[derive(Clone, Copy)]
@@ -121,18 +121,9 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// Returns the place of the dest, or of the file that a symbolic link there leads to.
-    pub(super) fn dest_at(&self, symlinks: Symlinks) -> At<'a> {
-        At {
-            dir: self.dest.dir,
-            name: self.dest.name,
-            symlinks,
-        }
-    }
-
     /// Returns the place of the dest after content was written to it. A link that was written through has led to it.
     pub(super) fn written_at(&self) -> At<'a> {
-        self.dest_at(match self.dest_directory_origin() {
+        self.dest.at(match self.dest_directory_origin() {
             Origin::Created => Symlinks::NoFollow,
             Origin::Existing => Symlinks::Follow,
         })
@@ -183,7 +174,7 @@ impl Entry<'_> {
 
     /// Returns `true` if the user may write to a dest that exists, perhaps through a link.
     pub(super) fn may_write_dest(&self) -> bool {
-        sys::check_writing(self.dest_at(Symlinks::Follow)).is_ok()
+        sys::check_writing(self.dest.at(Symlinks::Follow)).is_ok()
     }
 
     /// Returns `true` if the source is a directory on another filesystem than its parent. The look mounts nothing.
@@ -253,10 +244,9 @@ impl Entry<'_> {
         }
         match ctx.operands.parent(self.operand) {
             Some(parent) => ctx.is_native(parent.identity.device(), self.dest.dir),
-            None => *ctx.is_target_native.get_or_init(|| {
-                let dir = paths::open_directory_of(self.dest.dir, self.dest.name);
-                dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
-            }),
+            None => *ctx
+                .is_target_native
+                .get_or_init(|| paths::is_on_native(self.dest.dir, self.dest.name)),
         }
     }
 

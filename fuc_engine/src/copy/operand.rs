@@ -245,10 +245,7 @@ pub(super) struct Bases<'a> {
 impl Bases<'_> {
     /// Returns `true` if a relative path leads to the same file as a source and as a dest.
     pub(super) fn are_one_directory(self) -> bool {
-        let id = |base| {
-            let stat = sys::stat(base, c".", Symlinks::Follow);
-            stat.ok().map(|stat| FileId::of(&stat))
-        };
+        let id = |base| paths::id_of(base, c".");
         let is_one_descriptor = self.source.as_raw_fd() == self.dest.as_raw_fd();
         is_one_descriptor || id(self.source).is_some_and(|source| id(self.dest) == Some(source))
     }

@@ -196,14 +196,6 @@ fn make_one(
     Ok(fd)
 }
 
-fn source_at<'a>(ctx: &Context<'a>, name: &'a CStr) -> At<'a> {
-    At {
-        dir: ctx.bases.source,
-        name,
-        symlinks: Symlinks::Follow,
-    }
-}
-
 /// Returns the stat of a directory that leads to a source.
 fn look_at_source(ctx: &Context<'_>, source: &CStr) -> Result<Stat, Error> {
     let failed = |errno| Error::failed(Operation::StatSourceParent, path_of(source).into(), errno);
@@ -257,7 +249,12 @@ fn set_final_attributes_of(ctx: &Context<'_>, parent: &Parent) -> Result<(), Err
         return Ok(());
     }
     let source = parent.prefix.source(ctx);
-    let source = PathOnly::find(source_at(ctx, &source)).map_err(failed(Operation::Stat))?;
+    let at = At {
+        dir: ctx.bases.source,
+        name: &source,
+        symlinks: Symlinks::Follow,
+    };
+    let source = PathOnly::find(at).map_err(failed(Operation::Stat))?;
     let dest = PathOnly::of(dir).map_err(failed(Operation::Stat))?;
     let (policy, acl) = (&ctx.policy, DestAcl::Possible);
     let set = attributes::transfer(policy, &source, &dest, parent.directory.origin, acl);

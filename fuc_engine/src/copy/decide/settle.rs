@@ -405,21 +405,13 @@ pub(crate) enum Sameness {
 #[derive(Clone, Copy)]
 pub(crate) struct NamedFile {
     pub(crate) itself: Facts,
-    /// `None` if the link dangles.
+    /// The file itself, unless it is a link. `None` if that dangles.
     pub(crate) target: Option<Facts>,
 }
 
 impl NamedFile {
     fn is_link(&self) -> bool {
         self.itself.kind == FileType::Symlink
-    }
-
-    fn target(&self) -> Option<&Facts> {
-        if self.is_link() {
-            self.target.as_ref()
-        } else {
-            Some(&self.itself)
-        }
     }
 }
 
@@ -465,7 +457,7 @@ impl NamedFiles {
             }
             _ if !copies_link => Sameness::SameFile,
             DestTreatment::Unlinked | DestTreatment::LinkedOver | DestTreatment::WrittenTo => {
-                match (source.target(), dest.target()) {
+                match (source.target, dest.target) {
                     (Some(source), Some(dest)) => distinct_if(source.id != dest.id),
                     _ => Sameness::Distinct,
                 }

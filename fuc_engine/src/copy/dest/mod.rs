@@ -93,7 +93,7 @@ impl<'f> OpenDest<'f> {
             Ok(()) => {
                 // A process that watches the directory learns from this that a file was closed after
                 // it was written. Closing the dest sends no event for its new name.
-                let dest = entry.dest_at(Symlinks::NoFollow);
+                let dest = entry.dest.at(Symlinks::NoFollow);
                 let _ = sys::open_existing(dest, Blocking::OnlyForLease);
             }
             Err(Errno::EXIST) => {}
@@ -387,7 +387,7 @@ impl<'o> Opening<'o> {
     fn open_existing(self, symlinks: Symlinks) -> Result<OpenDest<'o>, Failure> {
         let entry = self.entry;
         let ctx = entry.ctx;
-        let dest = entry.dest_at(symlinks);
+        let dest = entry.dest.at(symlinks);
         let spot = entry.dest;
         let open = || ctx.changes.open_existing(spot, symlinks, entry.blocking());
         match ctx.descriptors.making_room(open) {
@@ -485,7 +485,7 @@ impl<'o> Opening<'o> {
             .open_dest(spot, origin, || ctx.descriptors.making_room(create));
         let opened = opened.map_err(|errno| self.creation_failure(errno))?;
         // Another process may have created it since, so it is emptied like an existing file.
-        let dest = self.prepare_opened(opened, entry.dest_at(Symlinks::Follow))?;
+        let dest = self.prepare_opened(opened, entry.dest.at(Symlinks::Follow))?;
         Ok(OpenDest { origin, ..dest })
     }
 

@@ -51,7 +51,7 @@ use crate::node::Side;
 use crate::observer::{Change, Event, Question};
 use crate::paths;
 use crate::sync::lock;
-use crate::sys::{self, At, Blocking, Inode, Stat, Storage};
+use crate::sys::{self, At, Blocking, Inode, Stat};
 
 /// Largest difference of two times of one file, which one of its filesystems rounds. FAT stores even seconds.
 const ROUNDED_SECONDS: u64 = 2;
@@ -165,7 +165,7 @@ impl Found<'_> {
 
     /// Returns the place of the dest.
     fn at(&self) -> At<'_> {
-        self.entry.dest_at(self.symlinks)
+        self.entry.dest.at(self.symlinks)
     }
 
     /// Returns `true` if a file that is kept would get the rights of another user. That user may have written its content,
@@ -189,10 +189,7 @@ impl Found<'_> {
     /// Returns `true` if the inode numbers of source and dest show whether they are one file.
     fn are_native(&self) -> bool {
         let Self { entry, .. } = self;
-        let is_source_native = || {
-            let dir = paths::open_directory_of(entry.source.dir, entry.source.name);
-            dir.is_ok_and(|dir| Storage::of(dir.as_fd()) == Storage::Native)
-        };
+        let is_source_native = || paths::is_on_native(entry.source.dir, entry.source.name);
         entry.has_native_dest()
             && (FileId::of(self.source).device == FileId::of(self.dest).device
                 || is_source_native())

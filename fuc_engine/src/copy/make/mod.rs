@@ -107,7 +107,7 @@ fn create_in_way(
 
 /// Gives a new dest without content the attributes of its source.
 fn set_attributes(entry: &Entry<'_>, source: &PathOnly) -> Result<(), Failure> {
-    let dest = PathOnly::find(entry.dest_at(Symlinks::NoFollow));
+    let dest = PathOnly::find(entry.dest.at(Symlinks::NoFollow));
     let dest = dest.map_err(|errno| entry.making_failure(Operation::Stat, errno))?;
     if sys::is_of_another(dest.as_fd(), dest.stat().st_uid, entry.ctx.policy.user) {
         return Err(entry.making_failure(Operation::Stat, Errno::STALE));
@@ -139,7 +139,7 @@ pub(super) fn update_attributes(
         let hold =
             |at| PathOnly::find(at).map_err(|errno| entry.making_failure(Operation::Stat, errno));
         let from = hold(entry.source)?;
-        let to = hold(entry.dest_at(Symlinks::NoFollow))?;
+        let to = hold(entry.dest.at(Symlinks::NoFollow))?;
         // A link may lead to the dest, or another process has replaced one of them.
         let is_same = |held: &PathOnly, seen| FileId::of(held.stat()) == FileId::of(seen);
         match is_same(&from, source) && is_same(&to, dest) {
@@ -259,7 +259,7 @@ pub(super) fn make_link(
         let source = entry.stat_source();
         let source =
             source.map_err(|errno| Failure::making(entry.source_error(Operation::Stat, errno)))?;
-        attributes::set_link_times(entry.dest_at(Symlinks::NoFollow), &source)
+        attributes::set_link_times(entry.dest.at(Symlinks::NoFollow), &source)
             .map_err(|errno| entry.making_failure(Operation::KeepTimes, errno))?;
     }
     Ok(created)
@@ -286,9 +286,6 @@ fn is_in_source_base(entry: &Entry<'_>) -> bool {
         return false;
     }
     let dest = paths::directory_id_of(entry.dest.dir, entry.dest.name);
-    let base = sys::stat(entry.ctx.bases.source, c".", Symlinks::Follow);
-    match (dest, base) {
-        (Some(dest), Ok(base)) => dest == FileId::of(&base),
-        _ => true,
-    }
+    let base = paths::id_of(entry.ctx.bases.source, c".");
+    dest.is_none() || base.is_none() || dest == base
 }

@@ -86,7 +86,7 @@ pub(super) fn kept(entry: &Entry<'_>, dest: &Stat) -> Result<(), Failure> {
     if !sys::is_regular(dest) || durability.try_leave(device) {
         return Ok(());
     }
-    let at = entry.dest_at(Symlinks::Follow);
+    let at = entry.dest.at(Symlinks::Follow);
     let opened = entry
         .ctx
         .descriptors

@@ -54,7 +54,7 @@ use crate::node::Side;
 use crate::paths;
 use crate::sched::When;
 use crate::sync::lock;
-use crate::sys::{self, Device, Fd, Stat};
+use crate::sys::{self, Stat};
 use crate::walk::{Task, Walker};
 
 /// Size from which a file is a task of its own.
@@ -124,7 +124,7 @@ struct Lane {
     is_overwriting: bool,
     waiting: VecDeque<LargeFile>,
     /// The last filesystem on which a write has failed for lack of room, and with which error.
-    full: Option<(Device, Errno)>,
+    full: Option<(u32, Errno)>,
 }
 
 impl Room {
@@ -160,9 +160,9 @@ impl Room {
     /// Notes that a write to the dest of `entry` has failed, if that was for lack of room.
     pub(super) fn note_failure(&self, entry: &Entry<'_>, errno: Option<Errno>) {
         if let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno
-            && let Some((_, device)) = dest_directory(entry)
+            && let Some(directory) = paths::directory_id_of(entry.dest.dir, entry.dest.name)
         {
-            lock(&self.lane).full = Some((device, errno));
+            lock(&self.lane).full = Some((directory.device, errno));
         }
     }
 
@@ -170,17 +170,20 @@ impl Room {
     #[cold]
     fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
         let (full, errno) = lock(&self.lane).full?;
-        let (dir, _) = dest_directory(entry).filter(|(_, device)| *device == full)?;
+        let (dir, name) = (entry.dest.dir, entry.dest.name);
+        if paths::directory_id_of(dir, name)?.device != full {
+            return None;
+        }
+        let free = || sys::free_bytes(paths::open_directory_of(dir, name).ok()?.as_fd());
         // The old content makes room when it is truncated or unlinked.
-        let old = sys::stat(entry.dest.dir, entry.dest.name, Symlinks::Follow);
+        let old = sys::stat(dir, name, Symlinks::Follow);
         let old_bytes = old.map_or(0, |old| bytes_on_disk(&old));
         let needed = bytes_on_disk(source);
         let lacks_room = match errno {
             // The kernel cannot be asked how much of a quota is left. Incomplete files have
             // used it up.
             Errno::DQUOT => needed > old_bytes,
-            _ => sys::free_bytes(dir.as_fd())
-                .is_some_and(|free| needed > old_bytes.saturating_add(free)),
+            _ => free().is_some_and(|free| needed > old_bytes.saturating_add(free)),
         };
         lacks_room.then_some(errno)
     }
@@ -195,13 +198,6 @@ fn most_writers() -> u64 {
 #[allow(clippy::unnecessary_cast)] // The types of the fields depend on the architecture.
 fn bytes_on_disk(stat: &Stat) -> u64 {
     (stat.st_size as u64).min((stat.st_blocks as u64).saturating_mul(512))
-}
-
-/// Opens the directory of the dest. Returns it with its device number, or `None` if that fails.
-fn dest_directory(entry: &Entry<'_>) -> Option<(Fd, Device)> {
-    let dir = paths::open_directory_of(entry.dest.dir, entry.dest.name).ok()?;
-    let device = sys::stat_open(&dir).ok()?.st_dev;
-    Some((dir, device))
 }
 
 /// Queues a large file to be copied by a task of its own, so that several workers can share a directory of large files.
