@@ -279,9 +279,8 @@ impl TryFrom<Box<CStr>> for FileName {
 
     fn try_from(name: Box<CStr>) -> Result<Self, Self::Error> {
         let bytes = name.to_bytes();
-        let is_one_name = !matches!(bytes, b"" | b"." | b"..")
-            && !bytes.contains(&b'/')
-            && bytes.len() <= LONGEST_NAME;
+        let is_one_name =
+            paths::is_one_name(bytes) && !bytes.contains(&b'/') && bytes.len() <= LONGEST_NAME;
         match is_one_name {
             true => Ok(Self(name)),
             false => Err("not a name in a directory"),

@@ -119,7 +119,7 @@ pub(crate) fn is_dot_or_dot_dot(name: &[u8]) -> bool {
 
 /// Returns `true` if a last component names an entry of its directory, and not that
 /// directory or one above it.
-fn is_one_name(name: &[u8]) -> bool {
+pub(crate) fn is_one_name(name: &[u8]) -> bool {
     !name.is_empty() && !is_dot_or_dot_dot(name)
 }
 

@@ -96,14 +96,10 @@ pub(super) struct Context<'a> {
 }
 
 /// The state of the deletions of a run.
-// The counters are Relaxed: they publish nothing, and the totals are read after the threads have ended.
 #[derive(Default)]
 pub(super) struct Deletions {
-    /// The number of entries that the limit has permitted to delete.
+    /// The number of entries that the limit has permitted to delete. Relaxed: it publishes nothing.
     pub(super) permitted: AtomicU64,
-    /// The number of entries that stay because of the limit.
-    pub(super) not_deleted: AtomicU64,
-    pub(super) deleted: AtomicU64,
     /// The directories that must not be deleted.
     pub(super) in_use: Arc<Mutex<HashMap<FileId, Use>>>,
     /// The hashes of dest directories that are listed by the names of their sources, and were not entered yet.

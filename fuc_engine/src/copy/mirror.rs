@@ -41,6 +41,7 @@ use crate::hashing::{HashMap, HashSet, Seeded};
 use crate::node::{Dir, Side};
 use crate::observer::{Counts, Event, Observer};
 use crate::remove::RemoveOp;
+use crate::report::Tally;
 use crate::sync::lock;
 use crate::sys::{self, At, Entries, Fd, Identity, Listed, Listing, Mount, Stat, Storage};
 use crate::{paths, walk};
@@ -295,8 +296,10 @@ impl Mirror<'_, '_> {
             }
         }
         let removed = removal.run(names, self);
-        let deleted = &self.ctx.deletions.deleted;
-        deleted.fetch_add(removed.entries, Relaxed);
+        self.ctx.report.add_tally(&mut Tally {
+            deleted: removed.entries,
+            ..Tally::default()
+        });
     }
 
     /// Returns the removal of extraneous names. It spares directories that are in use, and what the caller's filter does not
@@ -357,7 +360,10 @@ impl Mirror<'_, '_> {
             .is_ok();
         if !is_permitted {
             deletions.permitted.store(most, Relaxed);
-            deletions.not_deleted.fetch_add(entries, Relaxed);
+            self.ctx.report.add_tally(&mut Tally {
+                not_deleted: entries,
+                ..Tally::default()
+            });
         }
         is_permitted
     }

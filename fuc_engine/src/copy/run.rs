@@ -16,7 +16,7 @@ use std::iter;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Mutex, OnceLock};
 
 use rustix::io::Errno;
@@ -190,11 +190,7 @@ impl<'a> CopyRun<'a> {
         parents::set_final_attributes(&self.ctx, made);
         self.ctx.report.report_rest();
         durable::write_rest(self);
-        let mut summary = self.ctx.report.summary();
-        let deletions = &self.ctx.deletions;
-        summary.deleted = deletions.deleted.load(Ordering::Relaxed);
-        summary.not_deleted = deletions.not_deleted.load(Ordering::Relaxed);
-        summary
+        self.ctx.report.summary()
     }
 
     /// Opens the target and makes the operands. If this fails, nothing can be copied.
@@ -337,7 +333,7 @@ mod tests {
     use std::num::NonZeroUsize;
     use std::os::fd::AsFd;
     use std::sync::Arc;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use testkit::probe::{Fs, LoopMount};
     use testkit::snapshot::{Attributes, assert_same_tree};
     use testkit::tree::Tree;
