@@ -14,107 +14,100 @@ use crate::node::Side;
 /// An operation that the kernel refused.
 ///
 /// If two paths take part, the documentation of the variant names both: the first is [`Error::path`],
-/// the second [`Error::other_path`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// the second [`Error::other_path`]. It is shown as the words that complete "cannot ...".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum Operation {
     /// Removes a name.
+    #[error("remove")]
     Remove,
     /// Reads the type, mode or size of a path.
+    #[error("stat")]
     Stat,
     /// Reads facts about the directory that contains an operand.
+    #[error("stat the parent of")]
     StatParent,
     /// Opens or lists a directory.
+    #[error("read the directory")]
     ReadDirectory,
     /// Opens a source file to read its content.
+    #[error("open for reading")]
     OpenSource,
     /// Reads a source file.
+    #[error("read")]
     Read,
     /// Reads the target of a symbolic link.
+    #[error("read the symbolic link")]
     ReadLink,
     /// Opens the directory that receives the copies.
+    #[error("open the target directory")]
     OpenTarget,
     /// Opens [`CopyOp::link_dest`](crate::CopyOp::link_dest). This is a warning: nothing is linked to it.
+    #[error("link to files in")]
     OpenLinkDest,
     /// Creates a directory.
+    #[error("create the directory")]
     CreateDirectory,
     /// Creates, opens or truncates a regular file at the dest.
+    #[error("create the regular file")]
     CreateFile,
     /// Creates a symbolic link. There is a second path if the link is made instead of a copy: dest, source.
+    #[error("create the symbolic link")]
     CreateSymlink,
     /// Creates a hard link: dest, source.
+    #[error("create the hard link")]
     CreateHardLink,
     /// Creates a FIFO.
+    #[error("create the fifo")]
     CreateFifo,
     /// Creates a device node or a socket.
+    #[error("create the special file")]
     CreateSpecial,
     /// Writes to a dest file.
+    #[error("write")]
     Write,
     /// Shares the blocks of a source with a dest: dest, source.
+    #[error("clone into")]
     Clone,
     /// Closes a dest file. The kernel may report delayed write errors at this point.
+    #[error("close")]
     Close,
     /// Sets the permissions of a dest.
+    #[error("set the permissions of")]
     SetMode,
     /// Renames an existing dest to its backup.
+    #[error("back up")]
     Backup,
     /// Renames a backup to its old name, that of the dest.
+    #[error("restore from its backup")]
     RestoreBackup,
     /// Reads facts about a directory that leads to a source.
+    #[error("stat the source directory")]
     StatSourceParent,
     /// Creates a directory that leads to a dest.
+    #[error("make the directory")]
     MakeParent,
     /// Writes a dest to the disk.
+    #[error("write to the disk")]
     Sync,
     /// Gives a dest the permissions of its source, including ACLs.
+    #[error("keep the permissions of")]
     KeepMode,
     /// Gives a dest the owner and the group of its source.
+    #[error("keep the owner of")]
     KeepOwner,
     /// Gives a dest the times of its source.
+    #[error("keep the times of")]
     KeepTimes,
     /// Gives a directory that leads to a dest the times of its source.
+    #[error("keep the times of")]
     KeepParentTimes,
     /// Gives a dest the extended attributes of its source.
+    #[error("keep the extended attributes of")]
     KeepXattrs,
     /// Gives a dest the [context](crate::CopyOp::context) that the options name.
+    #[error("set the security context of")]
     SetContext,
-}
-
-/// Shows a verb phrase that completes "cannot ...".
-impl fmt::Display for Operation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Remove => "remove",
-            Self::Stat => "stat",
-            Self::StatParent => "stat the parent of",
-            Self::ReadDirectory => "read the directory",
-            Self::OpenSource => "open for reading",
-            Self::Read => "read",
-            Self::ReadLink => "read the symbolic link",
-            Self::OpenTarget => "open the target directory",
-            Self::OpenLinkDest => "link to files in",
-            Self::CreateDirectory => "create the directory",
-            Self::CreateFile => "create the regular file",
-            Self::CreateSymlink => "create the symbolic link",
-            Self::CreateHardLink => "create the hard link",
-            Self::CreateFifo => "create the fifo",
-            Self::CreateSpecial => "create the special file",
-            Self::Write => "write",
-            Self::Clone => "clone into",
-            Self::Close => "close",
-            Self::SetMode => "set the permissions of",
-            Self::Backup => "back up",
-            Self::RestoreBackup => "restore from its backup",
-            Self::StatSourceParent => "stat the source directory",
-            Self::MakeParent => "make the directory",
-            Self::Sync => "write to the disk",
-            Self::KeepMode => "keep the permissions of",
-            Self::KeepOwner => "keep the owner of",
-            Self::KeepTimes | Self::KeepParentTimes => "keep the times of",
-            Self::KeepXattrs => "keep the extended attributes of",
-            Self::SetContext => "set the security context of",
-        })
-    }
 }
 
 /// The reason why the engine itself declined an entry, without an error of the kernel.
