@@ -40,6 +40,17 @@ impl<S: Sync> Numbers<S> {
             worker.run_all();
         });
     }
+
+    /// Queues tasks, and runs them and those that they queue, by two workers. Tasks that wait for each other need both. If other
+    /// processes delay the run, the governor would try a single worker.
+    fn run_by_two(&self, tasks: RangeInclusive<u32>) {
+        scope(self, |worker| {
+            let _governor = worker.shared.governor.lock().unwrap();
+            worker.shared.gate.set_target(2, MAIN);
+            tasks.for_each(|task| worker.push(task, When::Next));
+            worker.run_all();
+        });
+    }
 }
 
 impl<S: Sync> Job for Numbers<S> {
@@ -128,7 +139,10 @@ fn a_task_for_when_all_are_idle_runs_last() {
         worker.push(0, When::Next);
         worker.run_all();
     });
-    assert_eq!(job.state.into_inner().unwrap(), [0, 1, 2, 7, 8]);
+    let mut order = job.state.into_inner().unwrap();
+    // If other processes delay the first task, another worker gets one of the next two.
+    order[1..3].sort_unstable();
+    assert_eq!(order, [0, 1, 2, 7, 8]);
 }
 
 /// The number of parts of the other tasks, and whether one has run.
@@ -203,7 +217,8 @@ fn has_governor_after(tasks: u64) -> bool {
 
 #[test]
 fn the_limits_are_not_asked_for_in_a_small_run() {
-    assert!(!has_governor_after(10));
+    // Beside other processes, even one of these tasks may be slow.
+    assert!((0..100).any(|_| !has_governor_after(10)));
     assert!(has_governor_after(SMALL_RUN + 2));
 }
 
@@ -341,7 +356,7 @@ fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Gi
     }
     drop(tasks);
     (1..=7).for_each(|task| worker.push(task, When::Next));
-    worker.expect_slow_work();
+    worker.checkpoint();
     wait_while(&given.tasks, &given.changed, |tasks| tasks.len() < 3);
     let tasks = given.tasks.lock().unwrap();
     assert_eq!(*tasks, [7, 5, 1], "task 3 exceeds a batch");
@@ -350,7 +365,7 @@ fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Gi
 #[test]
 fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
     let job = numbers(Given::default(), 2, 3, record_given);
-    job.run_from(0);
+    job.run_by_two(0..=0);
     let mut tasks = job.state.tasks.into_inner().unwrap();
     tasks.sort();
     assert_eq!(tasks, [1, 2, 3, 4, 5, 6, 7]);
@@ -376,10 +391,7 @@ impl Paused {
             changed: Condvar::new(),
         };
         let job = numbers(state, 2, max_batch, run);
-        scope(&job, |worker| {
-            tasks.for_each(|task| worker.push(task, When::Next));
-            worker.run_all();
-        });
+        job.run_by_two(tasks);
         job.state.ran.into_inner().unwrap()
     }
 
@@ -401,7 +413,7 @@ fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>
     match task {
         3 => {
             (11..=16).for_each(|task| worker.push(task, When::Next));
-            worker.expect_slow_work();
+            worker.checkpoint();
             paused.wait_while(|[_, other]| other.len() < 3);
             worker.push(10, When::AfterOwn);
         }
@@ -425,7 +437,7 @@ fn wait_in_last(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<
     match task {
         0 => {
             (1..=2).for_each(|task| worker.push(task, When::Next));
-            worker.expect_slow_work();
+            worker.checkpoint();
         }
         1 => paused.wait_while(|[caller, _]| !caller.contains(&3)),
         2 => [4, 3]
