@@ -16,7 +16,7 @@ pub(crate) use scan::read_config_line;
 pub use scan::{ArgOrder, Occurrence, Scan, Stop};
 pub use usage_error::{Advice, UsageError};
 #[cfg(feature = "test-support")]
-pub use word_check::assert_words_are_accepted;
+pub use word_check::{assert_words_are_accepted, error_in};
 
 mod choice;
 mod help;

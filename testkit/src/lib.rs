@@ -4,6 +4,7 @@
 //! - [`tree`] builds trees, and deletes them even if they are deep or have no permissions.
 //! - [`snapshot`] records trees and describes how two of them differ.
 //! - [`run`] runs a command, or a command and its GNU twin side by side.
+//! - [`command_line`] compares the errors that a command and its GNU twin find in their arguments.
 //! - [`installed`] checks the manual page of a command, and its completions in real shells.
 //! - [`probe`] finds out what the machine can do, so that a test is skipped if it cannot run.
 //!
@@ -20,6 +21,7 @@
 //!
 //! Functions panic instead of returning errors: if a tree can't be built, its test has failed.
 
+pub mod command_line;
 mod completion;
 pub mod installed;
 pub mod probe;

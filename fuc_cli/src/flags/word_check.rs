@@ -1,6 +1,16 @@
-//! A check for tests of a flag table: a command must accept the words of the table, and no others.
+//! Help for tests of a flag table.
 
-use super::{Accepts, Meaning, Occurrence, Table};
+use super::{Accepts, ArgOrder, Meaning, Occurrence, Scan, Stop, Table};
+use crate::invocation::Personality;
+use std::ffi::OsString;
+
+/// Returns the error that GNU's command would find in these arguments. Returns an empty string if there is none.
+pub fn error_in<I: Copy>(table: &Table<I>, arguments: &[OsString]) -> String {
+    match Scan::of(table, arguments, Personality::Strict, ArgOrder::Any).stop {
+        Some(Stop::Error(error)) => String::from_utf8_lossy(&error.message).into_owned(),
+        Some(Stop::Help | Stop::Version) | None => String::new(),
+    }
+}
 
 /// Asserts that the command accepts each word that the table has for a flag's value, and no
 /// other word. `resolves` returns `true` if a flag with a value is not a usage error.
