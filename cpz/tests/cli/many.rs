@@ -8,21 +8,14 @@ use testkit::{
     run::{Outcome, Run, Status},
     skip,
     snapshot::{Attributes, assert_same_tree},
-    tree::{Scratch, Tree, chain, comb, noise, wide, wide_dirs},
+    tree::{Scratch, Tree, chain, comb, noise, sparse_dirs, wide, wide_dirs},
 };
 
 use crate::support::{CP, CPZ, cpz, succeeds};
 
-/// Compares commands that run with this number of threads.
 #[track_caller]
 fn with_threads(threads: usize, rows: &str, build: impl Fn(&Tree)) {
-    let ours = format!(r#"shift; exec cpz --threads={threads} "$@""#);
-    let table = CP.table().build(build);
-    let table = table.setting(|parity| {
-        let parity = parity.in_scripts(&ours, r#"exec "$@""#);
-        parity.on(testkit::tree::memory())
-    });
-    table.rows(rows);
+    CP.table().build(build).threads(threads).rows(rows);
 }
 
 fn thousand_files(tree: &Tree) {
@@ -34,11 +27,7 @@ fn thousand_files(tree: &Tree) {
 }
 
 fn three_hundred_dirs(tree: &Tree) {
-    let dirs = tree.path().join("d");
-    wide_dirs(&dirs, 300);
-    for i in (0..300).step_by(7) {
-        wide(dirs.join(format!("d{i}")), 3);
-    }
+    sparse_dirs(tree.path().join("d"), 300);
 }
 
 fn thousand_and_three_hundred(tree: &Tree) {

@@ -1,43 +1,22 @@
 //! Names are bytes, and are quoted as GNU quotes them.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, path::Path};
+use std::path::Path;
 
-use testkit::{run::Parity, tree::Tree};
+use testkit::{run::Parity, tree::odd_names};
 
 use crate::support::{CP, CPZ};
-
-const ODD: [&[u8]; 12] = [
-    b"new\nline",
-    b"tab\tcr\r",
-    b"\xff\xfe",
-    b"caf\xc3\xa9",
-    b"it's",
-    b"\"double\"",
-    b"both\"'",
-    b"back\\slash",
-    b" space ",
-    b"$(x)`y`;*?",
-    b"~#{[!",
-    b"\x01\x1b\x7f",
-];
-
-fn odd() -> impl Iterator<Item = &'static OsStr> {
-    ODD.iter().map(|bytes| OsStr::from_bytes(bytes))
-}
-
-fn odd_tree(tree: &Tree) {
-    for name in odd() {
-        tree.file(Path::new(name).join(name), b"content");
-    }
-    tree.dir("into");
-}
 
 #[test]
 fn quotes_odd_names() {
     Parity::new(CPZ, "cp")
         .words("-rvt into --")
-        .args(odd())
-        .check(odd_tree);
+        .args(odd_names())
+        .check(|tree| {
+            for name in odd_names() {
+                tree.file(Path::new(name).join(name), b"content");
+            }
+            tree.dir("into");
+        });
 }
 
 #[test]

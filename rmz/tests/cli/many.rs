@@ -6,21 +6,14 @@ use testkit::{
     needs, or_skip,
     probe::gnu,
     run::Run,
-    tree::{Scratch, Tree, chain, comb, wide, wide_dirs},
+    tree::{Scratch, Tree, chain, comb, sparse_dirs, wide},
 };
 
 use crate::support::{RM, RMZ};
 
-/// Compares commands that run with this number of threads.
 #[track_caller]
 fn with_threads(threads: usize, rows: &str, build: impl Fn(&Tree)) {
-    let ours = format!(r#"shift; exec rmz --threads={threads} "$@""#);
-    let table = RM.table().build(build);
-    let table = table.setting(|parity| {
-        let parity = parity.in_scripts(&ours, r#"exec "$@""#);
-        parity.on(testkit::tree::memory())
-    });
-    table.rows(rows);
+    RM.table().build(build).threads(threads).rows(rows);
 }
 
 fn thousand_files(tree: &Tree) {
@@ -28,11 +21,7 @@ fn thousand_files(tree: &Tree) {
 }
 
 fn three_hundred_dirs(tree: &Tree) {
-    let dirs = tree.path().join("d");
-    wide_dirs(&dirs, 300);
-    for i in (0..300).step_by(7) {
-        wide(dirs.join(format!("d{i}")), 3);
-    }
+    sparse_dirs(tree.path().join("d"), 300);
 }
 
 fn thousand_and_three_hundred(tree: &Tree) {

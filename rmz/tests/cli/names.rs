@@ -1,41 +1,22 @@
 //! Names are bytes, and are quoted as GNU quotes them.
 
-use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
+use std::path::Path;
 
-use testkit::run::Parity;
+use testkit::{run::Parity, tree::odd_names};
 
 use crate::support::{RM, RMZ};
-
-const ODD: [&[u8]; 12] = [
-    b"new\nline",
-    b"tab\tcr\r",
-    b"\xff\xfe",
-    b"caf\xc3\xa9",
-    b"it's",
-    b"\"double\"",
-    b"both\"'",
-    b"back\\slash",
-    b" space ",
-    b"$(x)`y`;*?",
-    b"~#{[!",
-    b"\x01\x1b\x7f",
-];
-
-fn odd() -> impl Iterator<Item = &'static OsStr> {
-    ODD.iter().map(|bytes| OsStr::from_bytes(bytes))
-}
 
 #[test]
 fn quotes_odd_names() {
     for locale in ["C", "C.UTF-8"] {
         let run = |words: &str| {
-            let parity = Parity::new(RMZ, "rm").words(words).args(odd());
+            let parity = Parity::new(RMZ, "rm").words(words).args(odd_names());
             parity.env("LC_ALL", locale)
         };
         run("-rv --").check(|tree| {
-            for name in odd() {
+            for name in odd_names() {
                 let dir = tree.dir(name);
-                dir.file(std::path::Path::new(name).join(name), "");
+                dir.file(Path::new(name).join(name), "");
             }
         });
         run("-r --").check(|_| {});

@@ -38,7 +38,7 @@ use super::{
 use crate::{
     probe::{FuseMount, Habits, NOBODY, Skip, is_root, supports_acls, supports_xattrs},
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, place, remove_for_sure, words},
+    tree::{Scratch, Tree, memory, place, remove_for_sure, words},
 };
 
 /// A command line and what belongs to it.
@@ -81,6 +81,13 @@ impl<'a> Table<'a> {
     pub fn setting(mut self, setting: impl Fn(Parity) -> Parity + 'a) -> Self {
         self.setting = Box::new(setting);
         self
+    }
+
+    /// Runs our command with so many threads, on trees in memory.
+    #[must_use]
+    pub fn threads(self, number: usize) -> Self {
+        let ours = format!(r#"ours=$1; shift; exec "$ours" --threads={number} "$@""#);
+        self.setting(move |parity| parity.in_scripts(&ours, r#"exec "$@""#).on(memory()))
     }
 
     /// Serves the directory `name` of each tree by a filesystem with these habits while the commands run. What the rows say

@@ -2,9 +2,10 @@
 //! long for the kernel.
 
 use std::{
+    ffi::OsStr,
     fs::{self, File},
     io,
-    os::fd::AsRawFd as _,
+    os::{fd::AsRawFd as _, unix::ffi::OsStrExt as _},
     path::Path,
 };
 
@@ -47,6 +48,34 @@ pub fn wide_dirs(dir: impl AsRef<Path>, dirs: usize) {
     for i in 0..dirs {
         made(dir, fs::create_dir(dir.join(format!("d{i}"))));
     }
+}
+
+/// Makes [`wide_dirs`], every seventh of which has three files.
+#[track_caller]
+pub fn sparse_dirs(dir: impl AsRef<Path>, dirs: usize) {
+    wide_dirs(&dir, dirs);
+    for i in (0..dirs).step_by(7) {
+        wide(dir.as_ref().join(format!("d{i}")), 3);
+    }
+}
+
+/// Returns names that GNU's commands quote, each in another way.
+pub fn odd_names() -> impl Iterator<Item = &'static OsStr> {
+    const ODD: [&[u8]; 12] = [
+        b"new\nline",
+        b"tab\tcr\r",
+        b"\xff\xfe",
+        b"caf\xc3\xa9",
+        b"it's",
+        b"\"double\"",
+        b"both\"'",
+        b"back\\slash",
+        b" space ",
+        b"$(x)`y`;*?",
+        b"~#{[!",
+        b"\x01\x1b\x7f",
+    ];
+    ODD.into_iter().map(OsStr::from_bytes)
 }
 
 #[track_caller]

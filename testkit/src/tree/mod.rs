@@ -23,7 +23,7 @@ use rustix::fs::{Access, XattrFlags, access, lsetxattr};
 use crate::util::note;
 
 pub use builder::Tree;
-pub use generators::{chain, comb, wide, wide_dirs};
+pub use generators::{chain, comb, odd_names, sparse_dirs, wide, wide_dirs};
 pub use noise::noise;
 pub use removal::remove_for_sure;
 pub use words::plant;
