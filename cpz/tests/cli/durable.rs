@@ -49,30 +49,15 @@ fn lost_by_power_cut(fs: Fs, options: &[&str], build: impl Fn(&Tree)) -> String 
     }
 }
 
-#[track_caller]
-fn survives_power_cuts(fs: Fs) {
-    for build in [build_few, build_many] {
-        let lost = lost_by_power_cut(fs, &["--fsync"], build);
-        assert!(lost.is_empty(), "{fs:?}\n{lost}");
+#[test]
+#[ignore = "slow"]
+fn a_copy_survives_a_power_cut() {
+    for fs in [Fs::Ext4, Fs::Xfs, Fs::Btrfs] {
+        for build in [build_few, build_many] {
+            let lost = lost_by_power_cut(fs, &["--fsync"], build);
+            assert!(lost.is_empty(), "{fs:?}\n{lost}");
+        }
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_copy_to_ext4_survives_a_power_cut() {
-    survives_power_cuts(Fs::Ext4);
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_copy_to_xfs_survives_a_power_cut() {
-    survives_power_cuts(Fs::Xfs);
-}
-
-#[test]
-#[ignore = "slow"]
-fn a_copy_to_btrfs_survives_a_power_cut() {
-    survives_power_cuts(Fs::Btrfs);
 }
 
 #[test]
@@ -209,22 +194,16 @@ fn an_error_of_the_disk_is_reported() {
     let scratch = Scratch::new();
     build_few(&Tree::at(scratch.at("few")));
     build_many(&Tree::at(scratch.at("many")));
-    for (source, name, number, culprit) in [
-        ("few/s", "fsync", 1, "'d/"),
-        ("few/s", "fsync", 3, "'d'"),
-        ("few/s", "fsync", 4, "'d'"),
-        ("many/s", "syncfs", 1, "'d'"),
+    for (source, fault, culprit) in [
+        ("few/s", "fsync:error=EIO:when=1", "'d/"),
+        ("few/s", "fsync:error=EIO:when=3", "'d'"),
+        ("few/s", "fsync:error=EIO:when=4", "'d'"),
+        ("many/s", "syncfs:error=EIO:when=1", "'d'"),
     ] {
-        let run = Run::new(CPZ).args(["--threads=1", "--fsync", source, "d"]);
-        let call = Call {
-            name: name.to_owned(),
-            number,
-            shown: String::new(),
-        };
-        let run = run.current_dir(&scratch);
-        or_skip!(run.clone().calls());
+        let run = cpz(&scratch, ["--threads=1", "--fsync", source, "d"]);
+        or_skip!(run.calls());
         fs::remove_dir_all(scratch.at("d")).unwrap();
-        let outcome = run.with_fault(&call, "error=EIO").fails();
+        let outcome = run.with_faults(fault).fails();
         let complaint = complaint(&outcome);
         let expected = format!("cpz: error syncing {culprit}");
         assert!(complaint.starts_with(&expected), "{complaint}");
@@ -298,15 +277,9 @@ fn an_error_of_the_disk_marks_the_file_behind_a_link() {
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.plant("f=new target=old d->target");
-    let run = Run::new(CPZ).words("--threads=1 -L --fsync f d");
-    let run = run.current_dir(&scratch);
+    let run = cpz(&scratch, "--threads=1 -L --fsync f d");
     or_skip!(run.calls());
-    let call = Call {
-        name: "fsync".to_owned(),
-        number: 1,
-        shown: String::new(),
-    };
-    run.with_fault(&call, "error=EIO").fails();
+    run.with_faults("fsync:error=EIO:when=1").fails();
     let mtime = |name: &str| fs::symlink_metadata(scratch.at(name)).unwrap().mtime();
     assert_eq!(mtime("target"), 0);
     assert_ne!(mtime("d"), 0);

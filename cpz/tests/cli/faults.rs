@@ -7,12 +7,11 @@ use testkit::{
     or_skip,
     probe::{supports_acls, supports_xattrs},
     run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
-    skip,
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise, remove_for_sure},
 };
 
-use crate::support::{CPZ, complaint, cpz};
+use crate::support::{CP, CPZ, complaint, cpz};
 
 /// Larger than a file that is copied by a task of its own.
 const LARGE_BYTES: u64 = (4 << 20) + 1;
@@ -157,12 +156,8 @@ fn copies_without(call: &str, options: &[&str]) {
             &[(1 << 20, &data), (2 << 20, &data)],
         )
         .sparse("s/hole", 5 << 20, &[]);
-    let words = ["-r", "-T", "--threads=1", "s", "d"];
-    let run = |program: &str, before: &[&str]| {
-        let run = Run::new(program).args(before).args(options).args(words);
-        run.current_dir(&scratch)
-    };
-    or_skip!(run(CPZ, &[]).calls());
+    let run = cpz(&scratch, options).words("-rT --threads=1 s d");
+    or_skip!(run.calls());
     let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
     let expected = Snapshot::of(&source, Attributes::CONTENT);
     // The first calls may succeed.
@@ -171,9 +166,8 @@ fn copies_without(call: &str, options: &[&str]) {
         .flat_map(|when| ["EINVAL", "EIO"].map(|error| (error, when)));
     for (error, when) in ERRORS.map(|error| (error, "1+")).into_iter().chain(later) {
         remove_for_sure(&dest).unwrap();
-        let inject = format!("inject={call}:error={error}:when={when}");
-        let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
-        let outcome = run("strace", &traced).output();
+        let faults = format!("{call}:error={error}:when={when}");
+        let outcome = run.with_faults(&faults).output();
         let difference = expected.diff(&Snapshot::of(&dest, Attributes::CONTENT));
         let is_right = outcome.status == Status::Exit(0) && outcome.stderr.is_empty();
         assert!(
@@ -199,13 +193,7 @@ fn whatever_error_a_clone_fails_with_content_is_copied() {
 #[ignore = "slow"]
 fn a_tree_is_copied_if_the_kernel_cannot_say_when_directories_were_made() {
     copies_without("statx", &[]);
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    let scratch = Scratch::in_memory();
-    scratch.plant("s/f=1 d/");
-    let inject = ["-f", "-o", "/dev/null", "-e", "inject=statx:error=EINVAL"];
-    let run = Run::new("strace").args(inject).args([CPZ, "-r", "s", "d"]);
-    run.current_dir(&scratch).output().assert_success();
-    assert_eq!(fs::read(scratch.at("d/s/f")).unwrap(), b"1");
+    CP.rows("s/f=1 d/ \n fault:statx:error=EINVAL cpz -r s d \n = d/s/f=1");
 }
 
 #[test]
@@ -265,14 +253,6 @@ fn a_filesystem_that_sees_data_beyond_the_end_loses_none_before_it() {
     }
 }
 
-/// Runs cpz while each of these calls fails with `error`.
-fn run_without(call: &str, error: &str, scratch: &Scratch, words: &[&str]) -> Outcome {
-    let inject = format!("inject={call}:error={error}");
-    let traced = ["-f", "-qq", "-o", "/dev/null", "-e", &inject, CPZ];
-    let run = Run::new("strace").args(traced).args(words);
-    run.current_dir(scratch).output()
-}
-
 #[test]
 fn a_call_that_is_always_interrupted_fails() {
     let scratch = Scratch::in_memory();
@@ -288,8 +268,8 @@ fn a_call_that_is_always_interrupted_fails() {
         ("fsync", "--fsync"),
     ] {
         remove_for_sure(scratch.at("d")).unwrap();
-        let words = ["-r", option, "-T", "s", "d"];
-        let outcome = run_without(call, "EINTR", &scratch, &words);
+        let run = cpz(&scratch, ["-r", option, "-T", "s", "d"]);
+        let outcome = run.with_faults(&format!("{call}:error=EINTR")).output();
         assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
         let said = complaint(&outcome);
         assert!(
@@ -301,37 +281,42 @@ fn a_call_that_is_always_interrupted_fails() {
 }
 
 #[test]
-fn attributes_that_are_listed_but_cannot_be_read_are_reported() {
-    let scratch = Scratch::in_memory();
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    if !(supports_acls(scratch.path()) && supports_xattrs(scratch.path())) {
-        skip!("there are no ACLs, or no extended attributes");
-    }
-    let tree = Tree::at(&scratch);
-    tree.plant("s/acl=1 acl:u:1:rwx s/note=1 xattr:user.note=2");
-    for error in ["ENODATA", "EOPNOTSUPP"] {
-        for (option, source, message) in [
-            ("-p", "s/acl", "cpz: preserving permissions for "),
-            ("-a", "s/acl", "cpz: preserving permissions for "),
-            ("--preserve=xattr", "s/note", "cpz: setting attributes for "),
-        ] {
-            let words = [option, source, "copy"];
-            let outcome = run_without("fgetxattr", error, &scratch, &words);
-            assert_eq!(outcome.status, Status::Exit(1), "{error} {outcome}");
-            let said = complaint(&outcome);
-            assert!(
-                said.starts_with(message) && said.lines().count() == 1,
-                "{error} {said}"
-            );
-        }
-        // Without being asked for by name, other attributes are copied if they can be.
-        for option in ["-a", "--preserve=all"] {
-            let words = [option, "s/note", "copy"];
-            let outcome = run_without("fgetxattr", error, &scratch, &words);
-            outcome.assert_success();
-            assert_eq!(outcome.stderr_text(), "", "{error}");
-        }
-    }
+fn faults_that_are_reported_or_make_no_difference() {
+    CP.rows(
+        "
+        # Attributes that are listed but cannot be read are reported.
+        s=1 acl:u:1:rwx
+        acls fault:fgetxattr:error=(ENODATA|EOPNOTSUPP) cpz (-p|-a) s d
+        ! preserving permissions for ...
+        = d=1 %604
+        s=1 xattr:user.note=2
+        xattrs fault:fgetxattr:error=(ENODATA|EOPNOTSUPP) cpz --preserve=xattr s d
+        ! setting attributes for ...
+        = d=1
+        # Unless they are asked for by name, other attributes are copied if they can be.
+        xattrs fault:fgetxattr:error=(ENODATA|EOPNOTSUPP) cpz (-a|--preserve=all) s d
+        = d=1
+        # An attribute is named that is lost though only attributes are copied.
+        xattrs fault:setxattr,fsetxattr,lsetxattr:error=EPERM cpz -a --attributes-only s d
+        ! setting attributes for 'd': Operation not permitted
+        ? 0
+        = d=
+        xattrs fault:setxattr,fsetxattr,lsetxattr:error=EOPNOTSUPP cpz -a --attributes-only s d
+        ! setting attributes for 'd': Operation not supported
+        ? 0
+        = d=
+        # A mode that is right already need not be set.
+        s=1 %600
+        fault:fchmod,fchmodat,?fchmodat2:error=(EPERM|ENOSYS|EIO) cpz --preserve=ownership s d
+        = d=1 %600
+        # Hidden names need no random bytes of the kernel.
+        s=new d=old
+        fault:getrandom:error=(ENOSYS|EPERM) cpz -lf s d
+        = -d d==s
+        s/a=content t/b==s/a d/
+        fault:getrandom:error=EIO cpz -a --backup=numbered s t s/a t/b d
+        = d/s/a=content d/t/b==d/s/a d/a==d/s/a d/b==d/s/a",
+    );
 }
 
 /// A filesystem may say so about a directory that is there.
@@ -366,25 +351,6 @@ fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
     }
 }
 
-/// Copies `s` to `d` while each of `calls` fails as `fault` says.
-fn copy_with_faults(scratch: &Scratch, calls: &str, fault: &str, args: &[&str]) -> Outcome {
-    let inject = format!("inject={calls}:{fault}");
-    let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, CPZ]);
-    run.args(args).words("s d").current_dir(scratch).output()
-}
-
-#[test]
-fn a_mode_that_is_right_already_need_not_be_set() {
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    for error in ["EPERM", "ENOSYS", "EIO"] {
-        let scratch = Scratch::in_memory();
-        scratch.plant("s=1 %600");
-        let fault = format!("error={error}");
-        let calls = "fchmod,fchmodat,?fchmodat2";
-        copy_with_faults(&scratch, calls, &fault, &["--preserve=ownership"]).assert_success();
-    }
-}
-
 #[test]
 fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
     let scratch = Scratch::in_memory();
@@ -399,39 +365,5 @@ fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
         let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
         assert!(fs::read(source).unwrap() == fs::read(&dest).unwrap());
         assert!(fs::metadata(dest).unwrap().blocks() < 2048);
-    }
-}
-
-#[test]
-fn a_dest_is_replaced_without_random_bytes_of_the_kernel() {
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    for error in ["ENOSYS", "EPERM"] {
-        let scratch = Scratch::in_memory();
-        scratch.plant("s=new d=old");
-        let fault = format!("error={error}");
-        copy_with_faults(&scratch, "getrandom", &fault, &["-lf"]).assert_success();
-        let read = fs::read_to_string(scratch.at("d"));
-        assert_eq!(read.unwrap(), "new");
-    }
-}
-
-#[test]
-fn an_attribute_is_named_that_is_lost_though_only_attributes_are_copied() {
-    or_skip!(Run::new(CPZ).arg("--version").calls());
-    for (error, words) in [
-        ("EPERM", "Operation not permitted"),
-        ("EOPNOTSUPP", "Operation not supported"),
-    ] {
-        let scratch = Scratch::with("s=1");
-        if !supports_xattrs(scratch.path()) {
-            skip!("the filesystem has no extended attributes");
-        }
-        scratch.plant("s xattr:user.note=1");
-        let fault = format!("error={error}");
-        let args = ["-a", "--attributes-only"];
-        let outcome = copy_with_faults(&scratch, "setxattr,fsetxattr,lsetxattr", &fault, &args);
-        outcome.assert_status(0);
-        let expected = format!("cpz: setting attributes for 'd': {words}\n");
-        assert_eq!(outcome.stderr_text(), expected);
     }
 }

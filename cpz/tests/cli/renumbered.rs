@@ -3,15 +3,14 @@
 use std::{fs, os::unix::fs::MetadataExt};
 
 use testkit::{
-    needs,
+    habits,
     probe::Numbering,
-    run::Run,
     served,
     snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, succeeds};
+use crate::support::{CP, succeeds};
 
 fn linked() -> (Scratch, String) {
     let source = Scratch::new();
@@ -59,28 +58,17 @@ fn a_directory_is_copied_where_all_have_one_number() {
 #[test]
 #[ignore = "slow"]
 fn are_kept_on_kernels_that_link_no_open_files() {
-    needs!("strace");
-    let makers: [fn(&Tree); 3] = [
-        |tree| _ = tree.plant("one=content"),
-        |tree| _ = tree.plant("one->nowhere"),
-        |tree| _ = tree.fifo("one"),
-    ];
-    for make in makers {
-        let source = Scratch::new();
-        let tree = Tree::at(source.path());
-        make(&tree);
-        tree.plant("two==one");
-        let mount = served!(numbering: Numbering::Lasting);
-        // The first call makes a link by the name, the second one by a descriptor.
-        let inject = "inject=linkat:error=ENOENT:when=2";
-        let outcome = Run::new("strace")
-            .args(["-qq", "-o", "/dev/null", "-e", inject, CPZ, "-a"])
-            .words("one two")
-            .arg(mount.path())
-            .current_dir(&source)
-            .output();
-        outcome.assert_success();
-        let stat = fs::symlink_metadata(mount.stored_at("two")).unwrap();
-        assert_eq!(stat.nlink(), 2);
-    }
+    let habits = habits!(numbering: Numbering::Lasting);
+    CP.table().served("m", habits).rows(
+        "# The first call makes a link by the name, the second one by a descriptor.
+        one=content two==one m/
+        fault:linkat:error=ENOENT:when=2 cpz -a one two m
+        = m/one=content m/two==m/one
+        one->nowhere two==one m/
+        fault:linkat:error=ENOENT:when=2 cpz -a one two m
+        = m/one->nowhere m/two==m/one
+        one<fifo> two==one m/
+        fault:linkat:error=ENOENT:when=2 cpz -a one two m
+        = m/one<fifo> m/two==m/one",
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use testkit::{needs, or_skip, probe::gnu, run::Run, tree::Scratch};
+use testkit::{or_skip, probe::gnu, run::Run, tree::Scratch};
 
 use crate::support::{CP, CPZ};
 
@@ -97,24 +97,4 @@ fn copies_directories_in_their_order_on_one_thread() {
     let cp = or_skip!(gnu("cp"));
     let ours = said(CPZ.as_ref(), &["--threads=1"]);
     assert_eq!(ours, said(&cp, &[]), "ours, GNU's");
-}
-
-#[test]
-fn are_compared_without_random_numbers() {
-    needs!("strace");
-    let scratch = Scratch::with("s/a=content t/b==s/a into/");
-    let words = "-a --backup=numbered s t s/a t/b into".split(' ');
-    let outcome = Run::new("strace")
-        .args([
-            "-f",
-            "-o",
-            "/dev/null",
-            "-e",
-            "inject=getrandom:error=EIO",
-            CPZ,
-        ])
-        .args(words)
-        .current_dir(&scratch)
-        .output();
-    outcome.assert_success();
 }

@@ -141,9 +141,8 @@ fn a_call_that_is_always_interrupted_fails() {
     or_skip!(Run::new(RMZ).arg("-f").calls());
     for call in ["unlinkat", "getdents64"] {
         build(&scratch);
-        let inject = format!("inject={call}:error=EINTR");
-        let run = Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject, RMZ]);
-        let outcome = run.words("-r d").current_dir(&scratch).output();
+        let run = rmz(&scratch, "d").with_faults(&format!("{call}:error=EINTR"));
+        let outcome = run.output();
         assert_eq!(outcome.status, Status::Exit(1), "{call} {outcome}");
         let said = outcome.stderr_text();
         assert!(

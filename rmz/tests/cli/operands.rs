@@ -4,9 +4,9 @@ use std::path::Path;
 
 use testkit::{
     needs,
-    run::{Outcome, Run, Status},
+    run::{Run, Status},
     skip,
-    tree::{Scratch, Tree, plant},
+    tree::{Scratch, plant},
 };
 
 use crate::support::{RM, RMZ};
@@ -126,36 +126,20 @@ fn reports_a_mount_point_and_empties_it() {
     }
 }
 
-/// Runs `rmz -f` so that system calls on `name` fail as `faults` say, in the words of strace.
-fn forced_with_faults(tree: &Scratch, name: &str, faults: &[&str]) -> Outcome {
-    let faults = faults
-        .iter()
-        .flat_map(|fault| ["-e".to_owned(), format!("inject={fault}")]);
-    Run::new("strace")
-        .args(["-f", "-o", "/dev/null", "-P", name])
-        .args(faults)
-        .args([RMZ, "-f", "d", name])
-        .current_dir(tree)
-        .output()
-}
-
 #[test]
 fn a_stale_name_is_ignored_by_force_only_if_it_is_gone() {
-    needs!("strace");
-    let stale = "unlinkat,openat:error=ESTALE";
-    let tree = Scratch::new();
-    let gone = forced_with_faults(&tree, "gone", &[stale]);
-    gone.assert_success();
-    Tree::at(tree.path()).dir("there");
-    let there = forced_with_faults(&tree, "there", &[stale]);
-    there.assert_status(1);
-    assert!(there.stderr_text().contains("'there': Stale"), "{there}");
-    // The entry only seems to be gone.
-    Tree::at(tree.path()).dir("d/entry");
-    let kept = forced_with_faults(&tree, "entry", &[stale, "newfstatat:error=ENOENT"]);
-    kept.assert_status(1);
-    assert!(
-        kept.stderr_text().contains("'d': Directory not empty"),
-        "{kept}"
+    RM.rows(
+        "
+        # Each call fails that is about this name.
+        'fault:unlinkat,openat:error=ESTALE -P gone' rmz -f d gone
+        =
+        there/
+        'fault:unlinkat,openat:error=ESTALE -P there' rmz -f d there
+        !! strace: ...
+        ! cannot remove 'there': Stale...
+        # The entry only seems to be gone.
+        d/entry/
+        'fault:unlinkat,openat:error=ESTALE -P entry -e inject=newfstatat:error=ENOENT' rmz -f d entry
+        ! cannot remove 'd': Directory not empty",
     );
 }

@@ -50,8 +50,15 @@ impl Run {
     /// `signal=KILL`. With an error, the call is not made.
     #[must_use]
     pub fn with_fault(&self, call: &Call, fault: &str) -> Self {
-        let inject = format!("inject={}:{fault}:when={}", call.name, call.number);
-        self.under(Run::new("strace").args(["-f", "-o", "/dev/null", "-e", &inject]))
+        self.with_faults(&format!("{}:{fault}:when={}", call.name, call.number))
+    }
+
+    /// Returns this command such that strace lets system calls fail in each of its processes: `write,fsync:error=EIO`.
+    #[must_use]
+    pub fn with_faults(&self, faults: &str) -> Self {
+        let inject = format!("inject={faults}");
+        let options = ["-f", "-qq", "-o", "/dev/null", "-e", &inject];
+        self.under(Run::new("strace").args(options))
     }
 }
 
