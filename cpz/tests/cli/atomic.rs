@@ -18,7 +18,7 @@ use testkit::{
 
 use crate::support::{CP, CPZ, complaint, succeeds};
 use crate::{
-    interrupts::{BEFORE, start_in_the_middle, write_until_closed},
+    interrupts::{BEFORE, interrupted, start_in_the_middle},
     support::cpz,
 };
 
@@ -60,11 +60,8 @@ fn a_signal_leaves_the_old_file() {
     let scratch = Scratch::new();
     let dir = scratch.path();
     Tree::at(dir).plant("fifo<fifo> old=old");
-    let run = cpz(dir, "--atomic -L --copy-contents fifo old");
-    let (live, fifo) = start_in_the_middle(&run, dir);
-    live.signal(Signal::TERM);
-    write_until_closed(fifo);
-    let outcome = live.finish();
+    let args = "--atomic -L --copy-contents fifo old";
+    let outcome = interrupted(dir, args, &[Signal::TERM]);
     assert_eq!(outcome.status, Status::Signal(15));
     assert_eq!(
         complaint(&outcome),

@@ -12,7 +12,7 @@ use std::{
 use testkit::{
     habits, or_skip,
     probe::{Errno, FuseMount},
-    run::{Live, Outcome, Run, Signal, Status, Stream},
+    run::{Live, Outcome, Run, Signal, Status, Stream, Words},
     tree::{Scratch, Tree},
 };
 
@@ -32,21 +32,27 @@ pub(crate) fn start_in_the_middle(run: &Run, dir: &Path) -> (Live, File) {
     (live, fifo)
 }
 
-/// Writes until cpz closes the FIFO.
-pub(crate) fn write_until_closed(mut fifo: File) {
+/// Runs cpz, which copies the FIFO `fifo` in `dir`, and sends it signals when it has copied a part.
+pub(crate) fn interrupted(dir: impl AsRef<Path>, args: impl Words, signals: &[Signal]) -> Outcome {
+    signalled(&cpz(&dir, args), dir.as_ref(), signals)
+}
+
+fn signalled(run: &Run, dir: &Path, signals: &[Signal]) -> Outcome {
+    let (live, mut fifo) = start_in_the_middle(run, dir);
+    for &signal in signals {
+        live.signal(signal);
+    }
+    // Write until cpz closes the FIFO.
     let piece = vec![1; 1 << 20];
     while fifo.write_all(&piece).is_ok() {}
+    live.finish()
 }
 
 #[test]
 fn an_incomplete_file_is_removed_and_the_signal_ends_cpz() {
     for (signal, number) in SIGNALS {
         let scratch = Scratch::with("fifo<fifo> a=1 d/");
-        let run = cpz(&scratch, "--copy-contents a fifo d");
-        let (live, fifo) = start_in_the_middle(&run, scratch.path());
-        live.signal(signal);
-        write_until_closed(fifo);
-        let outcome = live.finish();
+        let outcome = interrupted(&scratch, "--copy-contents a fifo d", &[signal]);
         assert_eq!(outcome.status, Status::Signal(number));
         assert_eq!(
             complaint(&outcome),
@@ -91,13 +97,8 @@ fn a_terminal_shows_the_command_that_goes_on() {
 #[test]
 fn signals_that_come_together_are_one_request() {
     let scratch = Scratch::with("fifo<fifo> d/");
-    let run = cpz(&scratch, "--copy-contents fifo d");
-    let (live, fifo) = start_in_the_middle(&run, scratch.path());
-    for (signal, _) in SIGNALS {
-        live.signal(signal);
-    }
-    write_until_closed(fifo);
-    let outcome = live.finish();
+    let signals = SIGNALS.map(|(signal, _)| signal);
+    let outcome = interrupted(&scratch, "--copy-contents fifo d", &signals);
     assert_eq!(
         complaint(&outcome),
         "cpz: interrupted: 0 entries copied, 1 incomplete file removed\n"
@@ -108,14 +109,7 @@ fn signals_that_come_together_are_one_request() {
 #[test]
 fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
     let scratch = Scratch::with("fifo<fifo> old=1 saved=2");
-    let interrupted = |args: &[&str]| -> Outcome {
-        let run = cpz(&scratch, args);
-        let (live, fifo) = start_in_the_middle(&run, scratch.path());
-        live.signal(Signal::TERM);
-        write_until_closed(fifo);
-        live.finish()
-    };
-    let outcome = interrupted(&["-L", "--copy-contents", "fifo", "old"]);
+    let outcome = interrupted(&scratch, "-L --copy-contents fifo old", &[Signal::TERM]);
     assert_eq!(
         complaint(&outcome),
         "cpz: 'old' is incomplete\n\
@@ -123,7 +117,8 @@ fn a_dest_that_existed_stays_and_its_backup_gets_its_name_back() {
     );
     assert!(scratch.at("old").exists());
 
-    let outcome = interrupted(&["--backup=simple", "--copy-contents", "fifo", "saved"]);
+    let args = "--backup=simple --copy-contents fifo saved";
+    let outcome = interrupted(&scratch, args, &[Signal::TERM]);
     assert_eq!(outcome.status, Status::Signal(15));
     assert_eq!(fs::read(scratch.at("saved")).unwrap(), b"2");
     assert!(!scratch.at("saved~").exists());
@@ -138,11 +133,8 @@ fn an_incomplete_file_that_cannot_be_removed_is_reported_and_looks_old() {
         let place = or_skip!(FuseMount::with(habits));
         let scratch = Scratch::with("fifo<fifo> %444");
         let dest = place.at("new").display().to_string();
-        let run = cpz(&scratch, ["-L", "--copy-contents", "fifo", &dest]);
-        let (live, fifo) = start_in_the_middle(&run, scratch.path());
-        live.signal(Signal::INT);
-        write_until_closed(fifo);
-        let outcome = live.finish();
+        let args = ["-L", "--copy-contents", "fifo", &dest];
+        let outcome = interrupted(&scratch, args, &[Signal::INT]);
         assert_eq!(outcome.status, Status::Signal(2), "{outcome}");
         let said = complaint(&outcome);
         let stored = place.stored_at("new");
@@ -171,10 +163,7 @@ fn a_link_called_cp_says_nothing() {
         let run = Run::new(link.path())
             .args(["fifo", dest])
             .current_dir(&scratch);
-        let (live, fifo) = start_in_the_middle(&run, scratch.path());
-        live.signal(Signal::INT);
-        write_until_closed(fifo);
-        let outcome = live.finish();
+        let outcome = signalled(&run, scratch.path(), &[Signal::INT]);
         assert_eq!(outcome.status, Status::Signal(2));
         assert_eq!(outcome.stderr_text(), "");
         assert_eq!(scratch.at(dest).exists(), dest == "old");

@@ -17,42 +17,13 @@ use testkit::tree::{Scratch, Tree};
 
 use crate::kit::{Failure, Limited as _, OnEvent, exactly, paths};
 
-/// Cancels a run at its first event of a file.
-struct AtFirstFile {
-    cancel: Cancel,
-    failures: Mutex<Vec<Error>>,
-}
-
-impl AtFirstFile {
-    fn new() -> Self {
-        Self {
-            cancel: Cancel::new(),
-            failures: Mutex::default(),
-        }
-    }
-
-    fn assert_no_failure(&self) {
-        let failures = self.failures.lock().unwrap();
-        assert!(failures.is_empty(), "{failures:?}");
-    }
-}
-
-impl Observer for AtFirstFile {
-    fn failed(&self, error: Error) {
-        self.failures.failed(error);
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        match event {
-            Event::Copied { source, .. } if source.is_dir() => {}
-            Event::Copied { .. } | Event::Removed(_) => self.cancel.cancel(),
-            _ => {}
-        }
-    }
+/// Returns an observer that cancels a run at its first event of a file. A failure is a panic.
+fn cancelling(cancel: &Cancel) -> impl Observer {
+    OnEvent(|event: Event<'_>| match event {
+        Event::Copied { source, .. } if source.is_dir() => {}
+        Event::Copied { .. } | Event::Removed(_) => cancel.cancel(),
+        _ => {}
+    })
 }
 
 /// The directories of which a file was removed.
@@ -90,11 +61,10 @@ fn a_cancelled_removal_keeps_the_rest_without_a_failure() {
         let scratch = Scratch::in_memory();
         let root = scratch.at("tree");
         make_files(&root, 20, 100);
-        let observer = AtFirstFile::new();
+        let cancel = Cancel::new();
         let removal = RemoveOp::new().threads(threads);
-        let removal = removal.cancelled_by(observer.cancel.clone());
-        let summary = removal.run(paths([&root]), &observer);
-        observer.assert_no_failure();
+        let removal = removal.cancelled_by(cancel.clone());
+        let summary = removal.run(paths([&root]), &cancelling(&cancel));
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
         assert!(
             summary.entries >= 1 && summary.entries < 2020,
@@ -167,11 +137,10 @@ fn a_cancelled_copy_leaves_complete_files_only() {
         let source = scratch.at("s");
         make_files(&source, 20, 100);
         let dest = scratch.at("d");
-        let observer = AtFirstFile::new();
+        let cancel = Cancel::new();
         let copy = CopyOp::new().threads(threads);
-        let copy = copy.cancelled_by(observer.cancel.clone());
-        let summary = copy.run(paths([&source]), &exactly(&dest), &observer);
-        observer.assert_no_failure();
+        let copy = copy.cancelled_by(cancel.clone());
+        let summary = copy.run(paths([&source]), &exactly(&dest), &cancelling(&cancel));
         assert!(summary.cancelled && !summary.is_complete(), "{summary:?}");
         // The dest itself is counted too.
         assert_eq!(summary.entries as usize, 1 + count(&dest));

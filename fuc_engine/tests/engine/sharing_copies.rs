@@ -14,17 +14,14 @@ use std::{
     io::read_to_string,
     os::unix::fs::{MetadataExt, symlink},
     path::{Path, PathBuf},
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, OnceLock},
     thread,
     time::Duration,
 };
 
 use fuc_engine::{
-    Candidate, CopyOp, Dereference, EnteredDirectory, Error, Event, Execution, Filter, Observer,
-    Preserve, Refusal, RemoveOp, Summary, Verdict,
+    Candidate, CopyOp, Dereference, EnteredDirectory, Event, Execution, Filter, Preserve, Refusal,
+    RemoveOp, Summary, Verdict,
 };
 use proptest::prelude::*;
 use testkit::{
@@ -36,7 +33,8 @@ use testkit::{
 use crate::child;
 use crate::hub::{Hub, Slow, failures_below, quick, slow, slow_at_first, totals};
 use crate::kit::{
-    Counts, Failure, Limited as _, all_but_atime, assert_unchanged, exactly, paths, places, plain,
+    Counts, Failure, Limited as _, Meddler, all_but_atime, assert_unchanged, exactly, paths,
+    places, plain,
 };
 use crate::properties::{config, tree};
 use crate::races::{BUILT, DIRS, build};
@@ -424,60 +422,35 @@ fn each_engine_verifies_and_writes_what_it_has_copied() {
     assert!(hub.stolen() > 0 && hub.entrusted() > 0);
 }
 
-/// Changes the dest of one file that this engine has copied, and collects failures.
-struct Spoils {
-    failures: Mutex<Vec<Error>>,
-    spoilt: Mutex<Option<PathBuf>>,
-    is_wanted: AtomicBool,
-}
-
-impl Observer for Spoils {
-    fn failed(&self, error: Error) {
-        self.failures.failed(error);
-    }
-
-    fn wants_events(&self) -> bool {
-        true
-    }
-
-    fn on_event(&self, event: Event<'_>) {
-        thread::sleep(Duration::from_micros(300));
-        if let Event::Copied { dest, .. } = event
-            && dest.is_file()
-            && self.is_wanted.swap(false, Ordering::Relaxed)
-        {
-            fs::write(dest, "spoilt").unwrap();
-            *self.spoilt.lock().unwrap() = Some(dest.to_owned());
-        }
-    }
-}
-
 #[test]
 fn an_engine_that_assists_reports_a_copy_that_differs() {
     let (_scratch, source, dest) = places();
     build(&source);
-    let observers = [false, true].map(|is_wanted| Spoils {
-        failures: Mutex::default(),
-        spoilt: Mutex::default(),
-        is_wanted: AtomicBool::new(is_wanted),
+    // Changes the dest of one file that the second engine has copied.
+    let spoilt = OnceLock::new();
+    let observers = [false, true].map(|spoils| {
+        let spoilt = &spoilt;
+        Meddler::new(move |event| {
+            thread::sleep(Duration::from_micros(300));
+            if let Event::Copied { dest, .. } = event
+                && dest.is_file()
+                && spoils
+                && spoilt.set(dest.to_owned()).is_ok()
+            {
+                fs::write(dest, "spoilt").unwrap();
+            }
+        })
     });
     let hub = Hub::new(2, || {});
     let copy = CopyOp::new().threads(1).with(|copy| copy.verify = true);
     let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
     assert_eq!(totals(&summaries), (BUILT, 1));
     let [_, assistant] = observers;
-    let spoilt = assistant
-        .spoilt
-        .into_inner()
-        .unwrap()
-        .expect("it copied a file");
-    let found = assistant.failures.into_inner().unwrap();
+    let told = assistant.told(summaries[1]);
+    let spoilt = spoilt.get().expect("it copied a file");
     let original = source.join(spoilt.strip_prefix(&dest).unwrap());
-    let expected = Failure::refused(Refusal::Different, &spoilt).and(original);
-    assert_eq!(
-        found.iter().map(Failure::of).collect::<Vec<_>>(),
-        [expected]
-    );
+    let expected = Failure::refused(Refusal::Different, spoilt).and(original);
+    assert_eq!(told.failures, [expected]);
 }
 
 /// Copies a tree with two engines, and removes it with them. They must steal. Returns the sum.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use testkit::{
     or_skip,
+    probe::Skip,
     run::{Outcome, Run},
     tree::Scratch,
 };
@@ -12,10 +13,6 @@ use crate::support::{RM, RMZ, rmz};
 
 fn tree() -> Scratch {
     Scratch::with("t/a=1234 t/sub/b=5 t/link->a t/fifo<fifo>")
-}
-
-fn run(scratch: &Scratch, args: &[&str]) -> Outcome {
-    rmz(scratch, args).output()
 }
 
 #[test]
@@ -67,7 +64,8 @@ fn totals_as_json() {
 #[test]
 fn a_table_on_stderr_counts_what_was_removed() {
     for flag in ["--stats", "--stats=text"] {
-        let outcome = run(&tree(), &[flag, "t"]);
+        let scratch = tree();
+        let outcome = rmz(&scratch, [flag, "t"]).output();
         outcome.assert_status(0);
         assert_eq!(outcome.stdout, b"");
         let stderr = outcome.stderr_text();
@@ -93,56 +91,39 @@ fn a_table_on_stderr_counts_what_was_removed() {
     }
 }
 
-/// After the failures, the line says that nothing was removed.
-#[test]
-fn failures_of_a_dry_run_are_counted_without_removals() {
-    let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
+/// Runs a command with the names of so many missing files at a terminal.
+fn with_missing(program: &Path, words: &str, missing: usize) -> Result<Outcome, Skip> {
+    let names = (0..missing).map(|number| format!("none{number}"));
     let scratch = tree();
-    let run = Run::new(RMZ).words("--dry-run t/a").args(&names);
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
-    let stdout = outcome.stdout_text();
-    let last = stdout.lines().last();
-    assert_eq!(
-        last,
-        Some("rmz: 11 failures; 0 entries removed"),
-        "{outcome}"
-    );
+    let run = Run::new(program).words(words).args(names);
+    Ok(run.current_dir(&scratch).at_terminal()?.fails())
 }
 
 #[test]
 fn many_failures_are_counted_at_a_terminal() {
-    let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
-    for (failures, last) in [
-        (11, "rmz: 11 failures; 1 entry removed"),
-        (10, "rmz: cannot remove 'none9': No such file or directory"),
+    for (words, failures, last) in [
+        ("t/a", 11, "rmz: 11 failures; 1 entry removed"),
+        (
+            "t/a",
+            10,
+            "rmz: cannot remove 'none9': No such file or directory",
+        ),
+        ("--dry-run t/a", 11, "rmz: 11 failures; 0 entries removed"),
     ] {
-        let scratch = tree();
-        let run = Run::new(RMZ).words("t/a").args(&names[..failures]);
-        let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
+        let outcome = or_skip!(with_missing(RMZ.as_ref(), words, failures));
         assert_eq!(outcome.stdout_text().lines().last(), Some(last));
     }
 }
 
 #[test]
-fn a_terminal_shows_ten_failures_with_one_reason() {
-    let names: Vec<String> = (0..30).map(|number| format!("none{number}")).collect();
-    for (program, lines) in [(Path::new(RMZ), 12), (&RM.link("rm").path(), 30)] {
-        let scratch = tree();
-        let run = Run::new(program).args(&names).current_dir(&scratch);
-        let outcome = or_skip!(run.at_terminal()).fails();
+fn a_terminal_shows_ten_failures_with_one_reason_and_all_of_a_link_called_rm() {
+    let rm = RM.link("rm");
+    for (program, lines) in [(Path::new(RMZ), 12), (&rm.path(), 30)] {
+        let outcome = or_skip!(with_missing(program, "", 30));
         let counted = "rmz: 20 more failures: No such file or directory";
         let text = outcome.stdout_text();
         assert_eq!(text.lines().count(), lines, "{outcome}");
         let is_counted = text.lines().any(|line| line == counted);
         assert_eq!(is_counted, lines == 12, "{outcome}");
     }
-}
-
-#[test]
-fn a_link_called_rm_counts_no_failures() {
-    let (rm, scratch) = (RM.link("rm"), tree());
-    let names: Vec<String> = (0..11).map(|number| format!("none{number}")).collect();
-    let run = Run::new(rm.path()).args(&names).current_dir(&scratch);
-    let outcome = or_skip!(run.at_terminal()).output();
-    assert_eq!(outcome.stdout_text().lines().count(), 11, "{outcome}");
 }
