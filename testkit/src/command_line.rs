@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, os::unix::process::CommandExt as _, path::Path, process::Command};
 
-/// What reads command lines: a command, and GNU's.
+/// A command and GNU's, which read the same arguments.
 #[derive(Clone, Copy, Debug)]
 pub struct Readers<'a> {
     /// GNU's command.
