@@ -10,7 +10,8 @@
 //!   prints the totals                            ends with the status of the job
 //! ```
 
-use std::process::ExitCode;
+use std::panic;
+use std::process::{self, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, ScopedJoinHandle};
@@ -53,6 +54,7 @@ static HAS_ORDERED: AtomicBool = AtomicBool::new(false);
 /// read no arguments.
 #[must_use]
 pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
+    abort_on_panic();
     let universe = match network::join() {
         Ok(universe) => universe,
         Err(problem) => {
@@ -72,6 +74,15 @@ pub fn run<I: Copy + PartialEq, O>(command: &Command<I, O>) -> ExitCode {
     // This waits for the other ranks.
     drop(universe);
     status
+}
+
+/// Makes a panic of any thread end this process, so that MPI ends the other ranks.
+fn abort_on_panic() {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        report(info);
+        process::abort();
+    }));
 }
 
 fn run_command<I: Copy + PartialEq, O>(command: &Command<I, O>, world: &World) -> ExitCode {
