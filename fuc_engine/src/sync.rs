@@ -5,7 +5,7 @@
 //! its threads, and with each value that the memory orderings allow a load to return.
 //!
 //! ```text
-//!   RUSTFLAGS='--cfg fuc_loom' cargo test -p fuc_engine --lib -- models::
+//!   RUSTC_WORKSPACE_WRAPPER=$PWD/.ci/with-models cargo test -p fuc_engine --lib -- models::
 //! ```
 
 use std::sync::PoisonError;
