@@ -15,7 +15,7 @@
 //! |---|---|---|
 //! | 1 MiB | gets its name last, if it is new | `dest::NAMED_LAST_FROM` |
 //! | 1 MiB | begins with a trial if a server stores it | `content::TRIAL_FROM` |
-//! | 4 MiB | is a task of its own, and waits for room, unless 64 others wait | `TASK_FROM` |
+//! | 4 MiB | is copied by a task of its own, and waits for room, unless 64 others wait | `TASK_FROM` |
 //! | 4 MiB | is cloned if possible | `content::CLONE_FROM` |
 //! | as the caller says | is copied in parts by helpers of the caller | `dest::is_divided` |
 //! | 16 MiB | is copied by the kernel in pieces | `content::PIECE_BYTES`, twice |
@@ -57,7 +57,7 @@ use crate::sync::lock;
 use crate::sys::{self, Stat};
 use crate::walk::{Task, Walker};
 
-/// Size from which a file is a task of its own.
+/// Size from which a file is copied by a task of its own.
 const TASK_FROM: u64 = 4 << 20;
 
 /// Memory for each worker that writes a large file.
