@@ -5,11 +5,11 @@ use std::{fs, os::unix::fs::MetadataExt, path::Path, thread, time::Duration};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use testkit::{
     needs,
-    run::{Outcome, Run},
+    run::Outcome,
     tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{CPZ, complaint};
+use crate::support::{complaint, cpz};
 
 const ANOTHER_USER: u32 = 65_534;
 
@@ -30,23 +30,8 @@ fn copy_beside_its_exchange(tree: &Tree, call: &str, command: &[&str], name: &st
             }
             exchange(&new, &own);
         });
-        let (trace, inject) = (
-            format!("trace={call}"),
-            format!("inject={call}:delay_exit=700000"),
-        );
-        let strace = [
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            &trace,
-            "-e",
-            &inject,
-            CPZ,
-        ];
-        let run = Run::new("strace").args(strace).args(command);
-        run.current_dir(root).output()
+        let faults = format!("{call}:delay_exit=700000");
+        cpz(root, command).with_faults(&faults).output()
     })
 }
 

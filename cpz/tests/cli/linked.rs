@@ -9,7 +9,7 @@ use testkit::{
     tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{CP, CPZ, complaint};
+use crate::support::{CP, CPZ, complaint, cpz};
 
 const LINKED: &str =
     "s/one=content s/two==s/one s/deep/er/three==s/one t/four==s/one s/empty= t/empty==s/empty
@@ -166,19 +166,8 @@ fn a_dest_stays_if_another_process_replaces_the_first_copy() {
             }
             fs::rename(at("new"), at("d/first")).unwrap();
         });
-        let inject = "inject=linkat:delay_enter=500000:when=1";
-        let strace = [
-            "-f",
-            "-qq",
-            "-o",
-            "/dev/null",
-            "-e",
-            "trace=linkat",
-            "-e",
-            inject,
-        ];
-        let run = Run::new("strace").args(strace).args([CPZ, "-aT", "s", "d"]);
-        run.current_dir(&scratch).fails();
+        let run = cpz(&scratch, "-aT s d");
+        run.with_faults("linkat:delay_enter=500000:when=1").fails();
     });
     assert_eq!(fs::read(at("d/first")).unwrap(), b"new");
     assert_eq!(fs::read(at("d/sub/second")).unwrap(), b"old");

@@ -4,13 +4,11 @@ use std::{fs::File, io::Write};
 
 use testkit::{
     or_skip,
-    probe::{Fs, LoopMount},
-    run::{Outcome, Run, Status, Stream},
-    skip,
+    run::{Outcome, Run, Stream},
     tree::{Scratch, Tree, wide_dirs},
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CP, CPZ, with_few_inodes};
 
 /// Twelve sources that do not exist, and twelve that are their own dest.
 fn two_reasons() -> Vec<String> {
@@ -115,16 +113,9 @@ fn warnings_are_never_only_counted() {
 #[test]
 #[ignore = "slow"]
 fn a_full_filesystem_is_reported_in_a_few_lines() {
-    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let full = or_skip!(with_few_inodes());
     let scratch = Scratch::new();
     wide_dirs(scratch.at("d"), 2_000);
-    let remounted = Run::new("mount")
-        .words("-o remount,nr_inodes=500")
-        .arg(full.path())
-        .output();
-    if remounted.status != Status::Exit(0) {
-        skip!("no limit of inodes: {remounted}");
-    }
     let run = Run::new(CPZ).arg("d").arg(full.path());
     let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
     assert_eq!(count(&outcome, "cannot create directory"), 10, "{outcome}");

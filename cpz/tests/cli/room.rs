@@ -5,13 +5,12 @@ use std::{ffi::OsStr, path::Path, time::Duration};
 use testkit::{
     or_skip,
     probe::{Fs, LoopMount, gnu},
-    run::{Outcome, Run, Status, normal_lines},
-    skip,
+    run::{Outcome, Run, normal_lines},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise, wide_dirs},
 };
 
-use crate::support::{CPZ, cpz};
+use crate::support::{CPZ, cpz, with_few_inodes};
 
 /// Runs a command in a tree, in which the link `full` leads to the filesystem.
 fn run(program: impl AsRef<OsStr>, tree: &Scratch, full: &LoopMount, args: &[&str]) -> Outcome {
@@ -92,17 +91,10 @@ fn keeps_copies_that_were_complete() {
 #[test]
 #[ignore = "slow"]
 fn names_each_directory_that_has_no_room() {
-    let full = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
+    let full = or_skip!(with_few_inodes());
     let scratch = Scratch::new();
     // Make more directories than the filesystem will have inodes.
     wide_dirs(scratch.at("d"), 2_000);
-    let remounted = Run::new("mount")
-        .words("-o remount,nr_inodes=500")
-        .arg(full.path())
-        .output();
-    if remounted.status != Status::Exit(0) {
-        skip!("no limit of inodes: {remounted}");
-    }
     let outcome = run(CPZ, &scratch, &full, &["d", "full/"]);
     outcome.assert_status(1);
     let complaints = outcome.stderr_text();

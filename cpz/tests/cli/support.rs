@@ -3,7 +3,7 @@
 use std::{fs, path::Path, thread, time::Duration};
 
 use testkit::{
-    probe::Skip,
+    probe::{Fs, LoopMount, Skip},
     run::{Outcome, Pair, Run, Status, Words},
 };
 
@@ -37,6 +37,17 @@ pub(crate) fn succeeds(dir: impl AsRef<Path>, args: impl Words) {
 /// Returns the stderr of cpz, as if it had been called by its bare name.
 pub(crate) fn complaint(outcome: &Outcome) -> String {
     outcome.stderr_text().replace(CPZ, "cpz")
+}
+
+/// Returns a filesystem with room for 500 entries.
+pub(crate) fn with_few_inodes() -> Result<LoopMount, Skip> {
+    let mount = LoopMount::new(Fs::Tmpfs, 1)?;
+    let remount = Run::new("mount").words("-o remount,nr_inodes=500");
+    let remounted = remount.arg(mount.path()).output();
+    match remounted.status {
+        Status::Exit(0) => Ok(mount),
+        _ => Err(Skip(format!("no limit of inodes: {remounted}"))),
+    }
 }
 
 /// Returns a command that runs as if the kernel had been started within the last second.

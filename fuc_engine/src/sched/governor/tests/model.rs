@@ -74,6 +74,23 @@ pub(super) const TWO_CORES: Machine = Machine {
     waits: Waits::Never,
 };
 
+/// Workers wait for a server that answers after 1 ms.
+const SERVER: Machine = Machine {
+    interval: Duration::from_millis(1),
+    speedup: |n| n as f64,
+    noise: 0.1,
+    waits: Waits::Server,
+    ..TWO_CORES
+};
+
+/// Workers wait for a log, and for each other.
+const CONTENDED: Machine = Machine {
+    interval: Duration::from_micros(300),
+    noise: 0.3,
+    stalls: Stalls::One(Duration::from_millis(8)),
+    ..TWO_CORES
+};
+
 const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, tmpfs",
@@ -131,49 +148,34 @@ const MACHINES: &[Machine] = &[
     },
     Machine {
         name: "two cores, contention for a log",
-        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 1.25, 0.95, 0.7, 0.6][n.min(5) - 1],
-        noise: 0.3,
-        stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.2, 1.2, 1.3, 1.3][n.min(5) - 1]),
-        ..TWO_CORES
+        ..CONTENDED
     },
     // Copies to XFS, as measured on one processor and on another.
     Machine {
         name: "two cores, XFS, two worse",
         second: SecondWorker::Unknown,
-        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 0.7, 0.6][n.min(3) - 1],
-        noise: 0.3,
-        stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.2, 1.2][n.min(3) - 1]),
-        ..TWO_CORES
+        ..CONTENDED
     },
     Machine {
         name: "two cores, XFS, two better",
         second: SecondWorker::Unknown,
         interval: Duration::from_micros(600),
         speedup: |n| [1.0, 1.75, 1.5][n.min(3) - 1],
-        noise: 0.3,
-        stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| [0.9, 1.7, 1.7][n.min(3) - 1]),
-        ..TWO_CORES
+        ..CONTENDED
     },
     Machine {
         name: "two cores, a server, 1 ms",
-        interval: Duration::from_millis(1),
-        speedup: |n| n as f64,
-        noise: 0.1,
-        waits: Waits::Server,
-        ..TWO_CORES
+        ..SERVER
     },
     Machine {
         name: "two cores, a server, 16 useful",
-        interval: Duration::from_millis(1),
         speedup: |n| n.min(16) as f64,
-        noise: 0.1,
-        waits: Waits::Server,
-        ..TWO_CORES
+        ..SERVER
     },
     Machine {
         name: "two cores, a server, 0.1 ms",
@@ -186,18 +188,13 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "two cores, a server, 70 ms",
         interval: Duration::from_millis(70),
-        speedup: |n| n as f64,
-        noise: 0.1,
-        waits: Waits::Server,
-        ..TWO_CORES
+        ..SERVER
     },
     Machine {
         name: "two cores, a server, 70 ms, 16 useful",
         interval: Duration::from_millis(70),
         speedup: |n| n.min(16) as f64,
-        noise: 0.1,
-        waits: Waits::Server,
-        ..TWO_CORES
+        ..SERVER
     },
     Machine {
         name: "16 cores, slow calls",
@@ -210,12 +207,9 @@ const MACHINES: &[Machine] = &[
     Machine {
         name: "16 cores, contention for a log",
         limits: cores(16),
-        interval: Duration::from_micros(300),
         speedup: |n| [1.0, 1.8, 2.4, 2.8][n.min(4) - 1] * (4.0 / n.max(4) as f64).sqrt(),
-        noise: 0.3,
-        stalls: Stalls::One(Duration::from_millis(8)),
         waits: Waits::Lock(|n| 1.0 + (n.min(8) as f64) / 4.0),
-        ..TWO_CORES
+        ..CONTENDED
     },
 ];
 
