@@ -151,9 +151,12 @@ impl Run {
     }
 
     /// Sets the soft and the hard limit of open descriptors. Call it after `uid`.
+    ///
+    /// It inherits none between 3 and 9. Another thread may have one that is not yet closed on exec.
     #[must_use]
     pub fn nofile_limit(self, descriptors: u64) -> Self {
-        let script = format!(r#"ulimit -n {descriptors} && exec "$@""#);
+        let script =
+            format!(r#"ulimit -n {descriptors} && exec "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-"#);
         self.under(Self::new("sh").args(["-c", &script, "sh"]))
     }
 

@@ -37,6 +37,16 @@ fn descriptors_are_limited_both_ways() {
 }
 
 #[test]
+fn a_command_with_few_descriptors_has_all_of_them() {
+    let limited =
+        sh("for fd in 3 5 9; do [ -e /proc/$$/fd/$fd ] && echo $fd; done").nofile_limit(9);
+    let outcome = limited
+        .under(sh(r#"exec "$@" 3<&0 5<&0 9<&0"#).arg("sh"))
+        .output();
+    assert_eq!(outcome.stdout_text(), "");
+}
+
+#[test]
 fn another_user_runs_it_even_from_a_locked_directory() {
     if !probe::is_root() {
         crate::skip!("only root can become another user");
