@@ -50,6 +50,7 @@ use crate::copy::entry::{Entry, StoredEntry};
 use crate::copy::facts::Symlinks;
 use crate::copy::options::Reflink;
 use crate::error::Operation;
+use crate::hashing::HashMap;
 use crate::node::Side;
 use crate::paths;
 use crate::sched::When;
@@ -123,8 +124,8 @@ struct Lane {
     /// One of them is written in place.
     is_overwriting: bool,
     waiting: VecDeque<LargeFile>,
-    /// The last filesystem on which a write has failed for lack of room, and with which error.
-    full: Option<(u32, Errno)>,
+    /// The filesystems on which a write has failed for lack of room, and the last error on each.
+    full: HashMap<u32, Errno>,
 }
 
 impl Room {
@@ -162,18 +163,19 @@ impl Room {
         if let Some(errno @ (Errno::NOSPC | Errno::DQUOT)) = errno
             && let Some(directory) = paths::directory_id_of(entry.dest.dir, entry.dest.name)
         {
-            lock(&self.lane).full = Some((directory.device, errno));
+            lock(&self.lane).full.insert(directory.device, errno);
         }
     }
 
     /// Returns the error of an earlier write that found no room, if this source does not fit either.
     #[cold]
     fn shortage(&self, entry: &Entry<'_>, source: &Stat) -> Option<Errno> {
-        let (full, errno) = lock(&self.lane).full?;
-        let (dir, name) = (entry.dest.dir, entry.dest.name);
-        if paths::directory_id_of(dir, name)?.device != full {
+        if lock(&self.lane).full.is_empty() {
             return None;
         }
+        let (dir, name) = (entry.dest.dir, entry.dest.name);
+        let device = paths::directory_id_of(dir, name)?.device;
+        let errno = *lock(&self.lane).full.get(&device)?;
         let free = || sys::free_bytes(paths::open_directory_of(dir, name).ok()?.as_fd());
         // The old content makes room when it is truncated or unlinked.
         let old = sys::stat(dir, name, Symlinks::Follow);
