@@ -1,20 +1,36 @@
 //! `--detach` in a process that is killed, or of which a system call fails.
 
 use super::*;
-use crate::support::rmz;
-use testkit::or_skip;
+
+/// The operands, and what they are in.
+const TREE: &str = "beside/f=1 d/link->../beside d/a/f= e/sub/f= e/more/f= f=";
+const OPERANDS: &str = "d f e/sub e/more";
+
+/// Returns the directories with operands.
+fn places(scratch: &Scratch) -> [PathBuf; 2] {
+    ["", "e"].map(|name| scratch.at(name))
+}
+
+/// Reaps what is left over and removes the operands. Asserts that no container and no operand is left, and that nothing
+/// else is gone.
+#[track_caller]
+fn clear(scratch: &Scratch, what: &str) {
+    rmz(scratch, "--reap . e").output().assert_success();
+    for place in places(scratch) {
+        assert!(containers(place).is_empty(), "{what}");
+    }
+    rmz(scratch, "-f d e f").output().assert_success();
+    assert_eq!(fs::read(scratch.at("beside/f")).unwrap(), b"1", "{what}");
+    fs::remove_dir_all(scratch.at("beside")).unwrap();
+    assert_empty(scratch);
+}
 
 #[test]
 #[ignore = "slow"]
 fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
-    let scratch = Scratch::new();
-    let run = rmz(&scratch, "--detach d f e/sub");
-    let build = || {
-        scratch.plant("beside/f=1 d/link->../beside d/a/f= e/sub/f= f=");
-    };
-    build();
-    let calls = or_skip!(run.calls());
-    let mut states = std::collections::BTreeSet::new();
+    let scratch = Scratch::with(TREE);
+    let run = rmz(&scratch, "--detach").words(OPERANDS);
+    let mut calls = or_skip!(run.calls());
     let acts = [
         "mkdirat",
         "openat",
@@ -24,32 +40,16 @@ fn what_is_left_after_a_kill_at_any_system_call_is_reaped() {
         "clone",
         "getdents64",
     ];
-    for call in calls
-        .iter()
-        .filter(|call| acts.contains(&call.name.as_str()))
-    {
-        build();
-        let outcome = run.with_fault(call, "signal=KILL").output();
-        states.insert(format!("{:?}", outcome.status));
-        wait_for_background(scratch.path());
-        wait_for_background(&scratch.at("e"));
-        rmz(&scratch, "--reap . e").output().assert_success();
-        for directory in [scratch.path().to_owned(), scratch.at("e")] {
-            assert!(
-                containers(&directory).is_empty(),
-                "killed at {}",
-                call.shown
-            );
-        }
-        assert_eq!(fs::read(scratch.at("beside/f")).unwrap(), b"1");
-        fs::remove_dir_all(scratch.at("beside")).unwrap();
-        rmz(&scratch, "-f d e f").output().assert_success();
-        assert_empty(scratch.path());
+    calls.retain(|call| acts.contains(&&*call.name));
+    let mut killed = 0;
+    for call in calls {
+        scratch.plant(TREE);
+        let outcome = run.with_fault(&call, "signal=KILL").output();
+        killed += usize::from(outcome.status == Status::Signal(9));
+        places(&scratch).into_iter().for_each(wait_for_background);
+        clear(&scratch, &format!("killed at {}", call.shown));
     }
-    assert!(
-        states.contains("Signal(9)"),
-        "no run was killed: {states:?}"
-    );
+    assert!(killed > 0, "no run was killed");
 }
 
 /// Errors of the calls by which directories are hidden and removed.
@@ -75,46 +75,31 @@ const ERRORS: [(&str, &[&str]); 16] = [
 #[test]
 #[ignore = "slow"]
 fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
-    let [scratch, logs] = [Scratch::new(), Scratch::new()];
+    let [scratch, logs] = [Scratch::with(TREE), Scratch::new()];
     let log = logs.at("log");
-    let run = Run::new(RMZ)
-        .words("--detach d f e/sub e/more")
-        .env("RMZ_LOG", &log)
-        .current_dir(&scratch);
-    let places = [scratch.path().to_owned(), scratch.at("e")];
-    let operands = ["d", "f", "e/sub", "e/more"].map(|name| scratch.at(name));
-    let build = || {
-        scratch.plant("beside/f=1 d/link->../beside d/a/f= e/sub/f= e/more/f= f=");
-    };
-    let wait = || places.iter().for_each(|place| wait_for_background(place));
-    build();
+    let run = rmz(&scratch, "--detach").words(OPERANDS);
+    let run = run.env("RMZ_LOG", &log);
     let calls = or_skip!(run.calls());
-    wait();
+    places(&scratch).into_iter().for_each(wait_for_background);
     let (mut faults, mut stays) = (0, 0);
     for call in &calls {
         let errors = ERRORS.iter().find(|(name, _)| *name == call.name);
         for error in errors.into_iter().flat_map(|(_, errors)| errors.iter()) {
             fs::write(&log, "").expect("a log");
-            build();
+            scratch.plant(TREE);
             let outcome = run.with_fault(call, &format!("error={error}")).output();
-            wait();
+            places(&scratch).into_iter().for_each(wait_for_background);
             let log = fs::read_to_string(&log).expect("a log");
             let what = format!("{error} of {}\n{outcome}--- log\n{log}", call.shown);
             let messages = outcome.stderr_text() + &log;
-            if operands
-                .iter()
-                .any(|operand| operand.symlink_metadata().is_ok())
-            {
+            let mut operands = OPERANDS.split(' ').map(|operand| scratch.at(operand));
+            if operands.any(|operand| operand.exists()) {
                 assert_eq!(outcome.status, Status::Exit(1), "{what}");
                 assert!(!outcome.stderr.is_empty(), "{what}");
             }
-            for container in places.iter().flat_map(|place| containers(place)) {
-                let name = container.file_name().expect("a name");
-                let entries = fs::read_dir(&container).expect("a container");
-                if entries
-                    .map(|entry| entry.unwrap().file_name())
-                    .any(|entry| entry != name)
-                {
+            for container in places(&scratch).into_iter().flat_map(containers) {
+                let mark = container.join(container.file_name().expect("a name"));
+                if entries(&container).iter().any(|entry| *entry != mark) {
                     let line =
                         format!("'{}' stays; to try again: rmz --reap ", container.display());
                     assert!(messages.contains(&line), "{what}");
@@ -122,11 +107,7 @@ fn a_call_that_fails_leaves_nothing_hidden_without_a_message() {
                 }
             }
             faults += 1;
-            rmz(&scratch, "--reap . e").output().assert_success();
-            rmz(&scratch, "-f d f e").output().assert_success();
-            assert_eq!(fs::read(scratch.at("beside/f")).unwrap(), b"1");
-            fs::remove_dir_all(scratch.at("beside")).unwrap();
-            assert_empty(scratch.path());
+            clear(&scratch, &what);
         }
     }
     assert!(

@@ -1,8 +1,6 @@
 //! `--reap`: which containers it removes, and which it leaves alone.
 
 use super::*;
-use crate::support::rmz;
-use testkit::or_skip;
 
 /// Returns a text with the names of containers in place of `C1` to `C8`.
 fn named(text: &str) -> String {
@@ -71,23 +69,17 @@ fn two_runs_may_reap_at_once() {
             let words = "C/C= C/d/a/f= C %700".replace('C', &format!("C{number}"));
             scratch.plant(named(&words));
         }
-        let run = || rmz(&scratch, "--reap .").output();
-        let outcomes = thread::scope(|scope| {
-            let other = scope.spawn(run);
-            [run(), other.join().expect("the other run ends")]
-        });
-        for outcome in outcomes {
+        for outcome in twice_at_once(&rmz(&scratch, "--reap .")) {
             outcome.assert_success();
         }
-        assert_empty(scratch.path());
+        assert_empty(&scratch);
     }
 }
 
 #[test]
 #[ignore = "slow"]
 fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
-    let scratch = Scratch::new();
-    scratch.plant(named("C1/C1= C1/d/f= C1 %700"));
+    let scratch = Scratch::with(named("C1/C1= C1/d/f= C1 %700"));
     let run = rmz(&scratch, "--reap .");
     let calls = or_skip!(run.calls());
     let look = calls
@@ -95,9 +87,9 @@ fn an_error_of_the_filesystem_is_not_taken_for_a_foreign_directory() {
         .find(|call| call.name.contains("stat") && call.shown.contains(&named("C1")))
         .expect("the container is looked at");
     scratch.plant(named("C1/C1= C1/d/f= C1 %700"));
-    let before = snapshot(scratch.path());
+    let before = snapshot(&scratch);
     let outcome = run.with_fault(look, "error=EIO").fails();
     let message = "rmz: cannot remove './C1': Input/output error\n";
     assert_eq!(outcome.stderr_text(), named(message));
-    assert!(before.diff(&snapshot(scratch.path())).is_empty());
+    assert!(before.diff(&snapshot(&scratch)).is_empty());
 }
