@@ -82,32 +82,3 @@ pub fn number<T: FromStr>(value: &OsStr) -> Option<T> {
     }
     digits.parse().ok()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WORDS: [(&str, u8); 4] = [("never", 0), ("no", 0), ("once", 1), ("on", 2)];
-
-    fn chosen(value: &str) -> Result<u8, String> {
-        choose("--ask", OsStr::new(value), &WORDS, Charset::Ascii)
-            .map_err(|error| String::from_utf8(error.message).unwrap())
-    }
-
-    #[test]
-    fn accepts_words_and_prefixes_with_one_meaning() {
-        assert_eq!(chosen("never"), Ok(0));
-        assert_eq!(chosen("n"), Ok(0));
-        assert_eq!(chosen("on"), Ok(2));
-        assert_eq!(chosen("onc"), Ok(1));
-    }
-
-    #[test]
-    fn lists_the_words_if_the_value_has_no_single_meaning() {
-        let valid = "Valid arguments are:\n  - 'never', 'no'\n  - 'once'\n  - 'on'";
-        let expected = format!("invalid argument 'x' for '--ask'\n{valid}");
-        assert_eq!(chosen("x"), Err(expected));
-        let expected = format!("ambiguous argument 'o' for '--ask'\n{valid}");
-        assert_eq!(chosen("o"), Err(expected));
-    }
-}

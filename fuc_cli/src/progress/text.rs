@@ -259,25 +259,54 @@ mod tests {
         ] {
             assert_eq!(view(Tool::Copy).line(columns, Charset::Utf8), line);
         }
-        assert_eq!(
-            view(Tool::Remove).line(79, Charset::Utf8),
-            "[====>     ] 42%  28,826 of 60,615 entries, 148,414/s, ETA 0:04  …/directories"
-        );
     }
 
     #[test]
-    fn empty_files_are_counted_and_not_their_bytes() {
-        let mut view = view(Tool::Copy);
-        view.bytes = 0;
-        view.ahead = view.ahead.map(|ahead| Ahead { bytes: 0, ..ahead });
-        assert_eq!(
-            view.line(50, Charset::Utf8),
-            "42%  28,826 of 60,615 entries, ETA 0:04"
-        );
-        assert_eq!(
-            view.line(30, Charset::Utf8),
-            "42%  28,826 of 60,615 entries"
-        );
+    fn a_line_shows_what_is_known() {
+        let full = || view(Tool::Copy);
+        let uncounted = || View {
+            ahead: None,
+            ..full()
+        };
+        let without_bytes = |view: View| View {
+            bytes: 0,
+            ahead: view.ahead.map(|ahead| Ahead { bytes: 0, ..ahead }),
+            ..view
+        };
+        for (view, columns, line) in [
+            (
+                view(Tool::Remove),
+                79,
+                "[====>     ] 42%  28,826 of 60,615 entries, 148,414/s, ETA 0:04  …/directories",
+            ),
+            // A log has no bar.
+            (
+                full(),
+                usize::MAX,
+                "42%  28,826 entries, 1.9 of 4.7 GiB, 952 MiB/s, ETA 0:04  a/source/with/directories",
+            ),
+            (
+                without_bytes(full()),
+                50,
+                "42%  28,826 of 60,615 entries, ETA 0:04",
+            ),
+            (without_bytes(full()), 30, "42%  28,826 of 60,615 entries"),
+            (
+                uncounted(),
+                79,
+                "28,826 entries, 1.9 GiB, 952 MiB/s, 0:03  a/source/with/directories",
+            ),
+            (
+                View {
+                    per_second: 0,
+                    ..without_bytes(uncounted())
+                },
+                22,
+                "28,826 entries, 0:03",
+            ),
+        ] {
+            assert_eq!(view.line(columns, Charset::Utf8), line);
+        }
     }
 
     #[test]
@@ -298,37 +327,6 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn before_the_count_there_is_no_percentage() {
-        let view = View {
-            ahead: None,
-            ..view(Tool::Copy)
-        };
-        assert_eq!(
-            view.line(79, Charset::Utf8),
-            "28,826 entries, 1.9 GiB, 952 MiB/s, 0:03  a/source/with/directories"
-        );
-    }
-
-    #[test]
-    fn no_bytes_are_shown_before_there_are_some() {
-        let view = View {
-            ahead: None,
-            bytes: 0,
-            per_second: 0,
-            ..view(Tool::Copy)
-        };
-        assert_eq!(view.line(22, Charset::Utf8), "28,826 entries, 0:03");
-    }
-
-    #[test]
-    fn a_log_has_no_bar() {
-        assert_eq!(
-            view(Tool::Copy).line(usize::MAX, Charset::Ascii),
-            "42%  28,826 entries, 1.9 of 4.7 GiB, 952 MiB/s, ETA 0:04  a/source/with/directories"
-        );
     }
 
     #[test]

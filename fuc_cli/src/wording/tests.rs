@@ -81,24 +81,13 @@ fn an_interrupt_says_how_much_was_done() {
     }
 }
 
+/// The tests of the commands have singular numbers.
 #[test]
 fn the_last_line_of_a_dry_run_says_how_much_would_be_done() {
-    for (tool, [entries, bytes, deleted], line) in [
-        (Tool::Remove, [0, 0, 0], "would remove 0 entries, 0 B"),
-        (Tool::Remove, [1, 1, 0], "would remove 1 entry, 1 B"),
-        (
-            Tool::Copy,
-            [28_826, 2 << 30, 0],
-            "would copy 28,826 entries, 2.0 GiB",
-        ),
-        (
-            Tool::Copy,
-            [1, 0, 1_000],
-            "would copy 1 entry, 0 B, and delete 1,000",
-        ),
-    ] {
-        let mut summary = Summary::default();
-        (summary.entries, summary.bytes, summary.deleted) = (entries, bytes, deleted);
-        assert_eq!(planned(tool, &summary), line);
-    }
+    let mut summary = Summary::default();
+    (summary.entries, summary.bytes, summary.deleted) = (28_826, 2 << 30, 1_000);
+    assert_eq!(
+        planned(Tool::Copy, &summary),
+        "would copy 28,826 entries, 2.0 GiB, and delete 1,000"
+    );
 }
