@@ -6,10 +6,10 @@ use std::{fs::File, thread};
 
 use testkit::{
     run::{Input, Live, Outcome, Run, Signal, Status, Stream},
-    tree::{Scratch, Tree},
+    tree::Scratch,
 };
 
-use crate::support::{CP, CPZ};
+use crate::support::{CPZ, cpz};
 
 /// Clears the line.
 const CLEAR: &str = "\r\x1b[2K";
@@ -24,18 +24,23 @@ struct Held {
 
 impl Held {
     fn new() -> Self {
+        Self::with("")
+    }
+
+    /// Adds entries to the tree.
+    fn with(words: &str) -> Self {
         let scratch = Scratch::with("fifo<fifo> f=12345 g= d/");
+        scratch.plant(words);
         Self { scratch }
     }
 
     #[track_caller]
-    fn start(&self, args: &[&str]) -> Live {
+    fn start(&self, args: &str) -> Live {
         self.run(args).start()
     }
 
-    fn run(&self, args: &[&str]) -> Run {
-        let run = Run::new(CPZ).arg("--copy-contents").args(args);
-        run.current_dir(&self.scratch)
+    fn run(&self, args: &str) -> Run {
+        cpz(&self.scratch, "--copy-contents").words(args)
     }
 
     /// Starts cpz with a terminal as all three streams. Its output appears on stdout, and the files `tty` and `pid`
@@ -49,28 +54,24 @@ impl Held {
         run.env("TERM", term).current_dir(&self.scratch).start()
     }
 
-    /// Lets the run go on by opening and closing the FIFO.
-    fn release(&self) {
-        let fifo = self.scratch.at("fifo");
+    /// Waits until the first file is copied.
+    #[track_caller]
+    fn wait_for_first(&self, live: &mut Live) {
+        live.wait_for_effect(|| self.scratch.at("d/f").exists());
+    }
+
+    /// Lets the run go on by opening and closing a FIFO.
+    fn release(&self, fifo: &str) {
+        let fifo = self.scratch.at(fifo);
         // Use a thread, because opening waits until the run opens the FIFO too, and a failed run never does.
         thread::spawn(move || File::options().write(true).open(fifo).map(drop));
     }
 
     #[track_caller]
     fn finish(&self, live: Live) -> Outcome {
-        self.release();
+        self.release("fifo");
         live.finish()
     }
-}
-
-/// Returns once a run that begins now has drawn its line after the usual delay. So a run that began
-/// earlier would have drawn one too.
-#[track_caller]
-fn wait_as_long_as_a_drawing_takes() {
-    let held = Held::new();
-    let mut control = held.start(&["--progress=always", "f", "fifo", "d"]);
-    control.wait_for(Stream::Stderr, "1 entry, 5 ");
-    held.finish(control);
 }
 
 /// Returns the drawings of a line among the output of a terminal.
@@ -119,15 +120,13 @@ fn a_line_fits_the_terminal_before_and_after_it_is_resized() {
 
 #[test]
 fn a_line_names_the_source_directory_in_which_a_worker_is() {
-    let held = Held::new();
-    Tree::at(held.scratch.path()).fifo("s/fifo");
+    let held = Held::with("s/fifo<fifo>");
     let mut live = held.start_at_a_terminal(80, "xterm", "--progress fifo s d");
     // The line asks for a directory, and then one is entered.
     live.wait_for(Stream::Stdout, "]  0%  ");
-    held.release();
+    held.release("fifo");
     live.wait_for(Stream::Stdout, "  s\x1b[K");
-    let fifo = held.scratch.at("s/fifo");
-    thread::spawn(move || File::options().write(true).open(fifo).map(drop));
+    held.release("s/fifo");
     assert_eq!(live.finish().status, Status::Exit(0));
 }
 
@@ -170,31 +169,32 @@ fn an_interrupt_removes_the_line() {
 }
 
 #[test]
-fn draws_nothing_at_a_terminal_if_told_not_to() {
-    let held = Held::new();
-    let mut live = held.start_at_a_terminal(80, "xterm", "--progress=never none fifo d");
-    let complaint = "cannot stat 'none': No such file or directory\r\n";
-    live.wait_for(Stream::Stdout, complaint);
-    wait_as_long_as_a_drawing_takes();
-    let outcome = held.finish(live);
-    assert_eq!(outcome.stdout_text(), format!("cpz: {complaint}"));
-}
-
-#[test]
-fn draws_nothing_in_a_file_unless_told_to() {
-    let held = Held::new();
-    let mut live = held.start(&["--progress", "none", "fifo", "f", "d"]);
-    let complaint = "cannot stat 'none': No such file or directory\n";
-    live.wait_for(Stream::Stderr, complaint);
-    wait_as_long_as_a_drawing_takes();
-    let outcome = held.finish(live);
-    assert_eq!(outcome.stderr_text(), format!("cpz: {complaint}"));
+fn nothing_is_drawn_at_a_terminal_if_told_not_to_and_in_a_file_unless_told_to() {
+    let runs = [Held::new(), Held::new(), Held::new()];
+    let [at_terminal, in_file, control] = &runs;
+    let mut lives = [
+        at_terminal.start_at_a_terminal(80, "xterm", "--progress=never none fifo d"),
+        in_file.start("--progress none fifo f d"),
+    ];
+    let complaint = "cpz: cannot stat 'none': No such file or directory\n";
+    for (live, stream) in lives.iter_mut().zip([Stream::Stdout, Stream::Stderr]) {
+        live.wait_for(stream, complaint.trim_end());
+    }
+    // A run that begins now draws its line after the usual delay. So one that began earlier would have drawn one, too.
+    let mut later = control.start("--progress=always f fifo d");
+    later.wait_for(Stream::Stderr, "1 entry, 5 ");
+    control.finish(later);
+    for (held, live) in runs.iter().zip(lives) {
+        let outcome = held.finish(live);
+        let shown = outcome.stdout_text().replace('\r', "") + &outcome.stderr_text();
+        assert_eq!(shown, complaint);
+    }
 }
 
 #[test]
 fn messages_and_lines_of_a_log_are_whole() {
     let held = Held::new();
-    let mut live = held.start(&["--progress=always", "f", "none", "fifo", "d"]);
+    let mut live = held.start("--progress=always f none fifo d");
     live.wait_for(Stream::Stderr, "1 entry, 5 ");
     live.wait_for(Stream::Stderr, "\n");
     let outcome = held.finish(live);
@@ -213,8 +213,7 @@ fn messages_and_lines_of_a_log_are_whole() {
 
 #[test]
 fn sources_that_are_skipped_count_as_done() {
-    let held = Held::new();
-    Tree::at(held.scratch.path()).plant("d/f=");
+    let held = Held::with("d/f=");
     let mut live = held.start_at_a_terminal(80, "xterm", "--progress -n f fifo d");
     live.wait_for(Stream::Stdout, "] 50%  0 entries, 0 of 5 B, ");
     held.finish(live);
@@ -223,15 +222,10 @@ fn sources_that_are_skipped_count_as_done() {
 #[test]
 fn sigusr1_is_answered_with_and_without_progress() {
     let answer = "1 entry copied so far, 5 B in ";
-    for args in [
-        &["f", "fifo", "d"][..],
-        &["--progress=always", "f", "fifo", "d"],
-    ] {
+    for args in ["f fifo d", "--progress=always f fifo d"] {
         let held = Held::new();
         let mut live = held.start(args);
-        while !held.scratch.at("d/f").exists() {
-            thread::yield_now();
-        }
+        held.wait_for_first(&mut live);
         // The file exists a moment before it is counted.
         let mut is_counted = false;
         while !is_counted {
@@ -254,8 +248,7 @@ fn sigusr1_is_answered_with_and_without_progress() {
 #[test]
 fn sigusr1_is_answered_while_a_list_is_read() {
     let scratch = Scratch::with("a= d/");
-    let run = Run::new(CPZ).words("--files0-from=- d");
-    let mut live = run.current_dir(&scratch).start();
+    let mut live = cpz(&scratch, "--files0-from=- d").start();
     // The message shows that cpz is reading.
     live.write("a\0\0");
     live.wait_for(Stream::Stderr, "zero-length file name\n");
@@ -282,25 +275,14 @@ fn the_answer_to_sigusr1_takes_the_place_of_the_line() {
     held.finish(live);
 }
 
+/// A test of rmz shows that the signal ends rm.
 #[test]
-fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
-    let held = Held::new();
-    let cp = CP.link("cp");
-    let run = Run::new(cp.path()).words("-v f fifo d");
-    let live = run.current_dir(&held.scratch).start();
-    while !held.scratch.at("d/f").exists() {
-        thread::yield_now();
-    }
-    live.signal(Signal::USR1);
-    assert_eq!(live.finish().status, Status::Signal(10));
-
+fn a_sigusr1_that_was_ignored_stays_ignored() {
     let held = Held::new();
     let script = format!("trap '' USR1; exec {CPZ} --copy-contents f fifo d");
     let run = Run::new("sh").args(["-c", &script]);
-    let live = run.current_dir(&held.scratch).start();
-    while !held.scratch.at("d/f").exists() {
-        thread::yield_now();
-    }
+    let mut live = run.current_dir(&held.scratch).start();
+    held.wait_for_first(&mut live);
     live.signal(Signal::USR1);
     let outcome = held.finish(live);
     outcome.assert_success();
@@ -308,15 +290,14 @@ fn sigusr1_ends_cp_and_an_ignored_one_stays_ignored() {
 
 #[test]
 fn leaves_questions_whole() {
-    let held = Held::new();
-    Tree::at(held.scratch.path()).plant("d/f= d/g=");
-    let mut live = held.start(&["-i", "--progress=always", "f", "fifo", "g", "d"]);
+    let held = Held::with("d/f= d/g=");
+    let mut live = held.start("-i --progress=always f fifo g d");
     let question = |name: &str| format!("{CPZ}: overwrite 'd/{name}'? ");
     live.wait_for(Stream::Stderr, &question("f"));
     live.write("y\n");
     // The line is not on that of the question, although a pipe echoes no newline.
     live.wait_for(Stream::Stderr, "1 entry, 5 ");
-    held.release();
+    held.release("fifo");
     live.wait_for(Stream::Stderr, &format!("\n{}", question("g")));
     live.write("y\n");
     let outcome = live.finish();
@@ -340,7 +321,7 @@ fn without_percentage(line: &str) -> &str {
 fn the_first_line_has_a_percentage_if_counting_is_quick() {
     let has_one = || {
         let held = Held::new();
-        let mut live = held.start(&["--progress=always", "f", "fifo", "d"]);
+        let mut live = held.start("--progress=always f fifo d");
         live.wait_for(Stream::Stderr, "1 entry, 5 ");
         held.finish(live).stderr_text().starts_with("50%  1 entry")
     };
@@ -348,39 +329,22 @@ fn the_first_line_has_a_percentage_if_counting_is_quick() {
     assert!((0..10).any(|_| has_one()));
 }
 
-/// Returns the text on stderr after a question for which `typed` is typed.
-#[track_caller]
-fn after_a_question(typed: &str) -> String {
-    let held = Held::new();
-    Tree::at(held.scratch.path()).plant("d/f=");
-    let run = held.run(&["-i", "--progress=always", "f", "fifo", "d"]);
-    let mut live = run.input(Input::Terminal).start();
-    let question = format!("{CPZ}: overwrite 'd/f'? ");
-    live.wait_for(Stream::Stderr, &question);
-    live.write(typed);
-    live.wait_for(Stream::Stderr, "0 entries, ");
-    let shown = held.finish(live).stderr_text();
-    let (_, after) = shown.split_once(&question).expect("a question");
-    after.to_owned()
-}
-
 #[test]
-fn draws_below_a_question_at_which_input_ends() {
-    // The second \u{4} ends a line without a newline.
-    for typed in ["\u{4}", "n\u{4}\u{4}"] {
-        let after = after_a_question(typed);
-        let line = after.strip_prefix('\n').map(without_percentage);
-        assert!(
-            line.is_some_and(|line| line.starts_with("0 entries, ")),
-            "{after:?}"
-        );
+fn the_line_is_below_a_question_whatever_was_typed() {
+    // The second \u{4} ends a line without a newline. The terminal itself shows a typed newline.
+    for (typed, newline) in [("\u{4}", "\n"), ("n\u{4}\u{4}", "\n"), ("n\n", "")] {
+        let held = Held::with("d/f=");
+        let run = held.run("-i --progress=always f fifo d");
+        let mut live = run.input(Input::Terminal).start();
+        let question = format!("{CPZ}: overwrite 'd/f'? ");
+        live.wait_for(Stream::Stderr, &question);
+        live.write(typed);
+        live.wait_for(Stream::Stderr, "0 entries, ");
+        let shown = held.finish(live).stderr_text();
+        let (_, after) = shown.split_once(&question).expect("a question");
+        let line = after.strip_prefix(newline).unwrap_or("\n");
+        let is_line =
+            !line.starts_with('\n') && without_percentage(line).starts_with("0 entries, ");
+        assert!(is_line, "{typed:?}: {after:?}");
     }
-}
-
-#[test]
-fn draws_on_the_line_after_a_typed_newline() {
-    // The terminal itself has shown the newline.
-    let after = after_a_question("n\n");
-    let line = without_percentage(&after);
-    assert!(line.starts_with("0 entries, "), "{after:?}");
 }
