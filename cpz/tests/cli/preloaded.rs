@@ -1,7 +1,7 @@
 //! Libraries that are preloaded to intercept file calls. Under the name `cp`, another cp is executed, and under the
 //! name `cpz` a warning is written.
 
-use std::{fs, path::Path, process::Command};
+use std::fs;
 
 use testkit::{
     needs, or_skip,
@@ -21,13 +21,20 @@ fn place() -> Scratch {
     let tree = Tree::at(&scratch);
     tree.plant("ours/ . %777");
     // Let another process copy the command. If this process wrote it, it might be "busy" when it is started.
-    let copied = Command::new("cp")
-        .arg(CPZ)
-        .arg(scratch.at("ours/cp"))
-        .status();
-    assert!(copied.is_ok_and(|status| status.success()), "cp copies");
+    copy(&scratch, CPZ, "ours/cp");
     tree.plant("ours %755 ours/cp %755");
     scratch
+}
+
+/// Copies a file in a directory by the installed cp.
+fn copy(dir: &Scratch, from: &str, to: &str) {
+    let run = Run::new("cp").args([from, to]).current_dir(dir);
+    run.output().assert_success();
+}
+
+/// Makes a script that can be executed.
+fn script(place: &Scratch, path: &str, text: &str) {
+    Tree::at(place).file(path, text).select(path).mode(0o755);
 }
 
 /// Skips if one of the programs is missing.
@@ -59,26 +66,22 @@ fn under_fakeroot(place: &Scratch, path: &str, script: &str) -> Run {
 fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
     or_skip!(need(&["fakeroot"]));
     let place = place();
-    let tree = Tree::at(place.path());
-    let script = |path: &str, text: &str| {
-        tree.file(path, text).select(path).mode(0o755);
-    };
-    script("other/cp", OTHER);
-    script("bare/cp", "printf '[%s]' \"$@\"\n");
-    script("cp", OTHER);
-    script("wrapper/cp", "#!/bin/sh\nexec ours/cp \"$@\"\n");
-    script("forking/cp", "#!/bin/sh\nours/cp \"$@\"\n");
-    script("searching/cp", "#!/bin/sh\ncp \"$@\"\n");
-    script("broken/cp", "#!/no/interpreter\n");
-    tree.file("plain/cp", OTHER).plant(
+    for (path, text) in [
+        ("other/cp", OTHER),
+        ("bare/cp", "printf '[%s]' \"$@\"\n"),
+        ("cp", OTHER),
+        ("wrapper/cp", "#!/bin/sh\nexec ours/cp \"$@\"\n"),
+        ("forking/cp", "#!/bin/sh\nours/cp \"$@\"\n"),
+        ("searching/cp", "#!/bin/sh\ncp \"$@\"\n"),
+        ("broken/cp", "#!/no/interpreter\n"),
+    ] {
+        script(&place, path, text);
+    }
+    Tree::at(&place).file("plain/cp", OTHER).plant(
         "directory/cp/ dangling/cp->nothing fifo/cp<fifo> link/cp->../ours/cp hard/ copy/
         hard/cp==ours/cp",
     );
-    let copied = Command::new("cp")
-        .args(["ours/cp", "copy/cp"])
-        .current_dir(&place)
-        .status();
-    assert!(copied.is_ok_and(|status| status.success()), "cp copies");
+    copy(&place, "ours/cp", "copy/cp");
     for path in [
         "ours:other",
         "other",
@@ -106,13 +109,9 @@ fn the_next_cp_in_the_path_is_executed_with_the_same_arguments() {
 fn no_cp_in_a_relative_directory_of_the_path_is_executed() {
     or_skip!(need(&["fakeroot"]));
     let place = place();
-    let tree = Tree::at(place.path());
-    for (path, text) in [
-        ("other/cp", OTHER),
-        ("cp", "#!/bin/sh\necho hostile\n"),
-        ("hostile/cp", "#!/bin/sh\necho hostile\n"),
-    ] {
-        tree.file(path, text).select(path).mode(0o755);
+    script(&place, "other/cp", OTHER);
+    for path in ["cp", "hostile/cp"] {
+        script(&place, path, "#!/bin/sh\necho hostile\n");
     }
     for relative in [".", "", "./hostile", "hostile", "other/../hostile"] {
         let path = format!("$PWD/ours:{relative}:$PWD/other");
@@ -130,7 +129,7 @@ fn no_cp_in_a_relative_directory_of_the_path_is_executed() {
 fn the_cp_of_the_system_is_executed_if_there_is_none_in_the_path() {
     or_skip!(need(&["fakeroot"]));
     let place = place();
-    Tree::at(place.path()).plant("f=content");
+    place.plant("f=content");
     for path in ["ours", "/none\nunset PATH"] {
         let version = under_fakeroot(&place, path, "exec ours/cp --version").output();
         assert!(!version.assert_success().stdout_text().contains("cpz"));
@@ -148,7 +147,7 @@ fn cp_does_the_work_with_a_warning_if_there_is_no_other_one() {
     or_skip!(need(&["fakeroot", "unshare"]));
     needs!(root);
     let place = place();
-    Tree::at(place.path()).plant("f=content");
+    place.plant("f=content");
     let script = r#"for cp in /usr/bin/cp /bin/cp; do mount --bind ours/cp $cp || exit 9; done
         exec fakeroot sh -c 'PATH=ours; exec cp f g'"#;
     let run = Run::new("unshare").args(["-m", "sh", "-c", script]);
@@ -177,8 +176,7 @@ fn the_other_cp_gets_the_environment_the_signals_and_the_streams_of_ours() {
             env | grep -v -e ^FUC_TRIED= -e ^_=
         } </dev/null >$1 2>&1
         "#;
-    let tree = Tree::at(place.path());
-    tree.file("other/cp", text).plant("other/cp %755");
+    script(&place, "other/cp", text);
     for (setting, streams) in [
         (":", " 0 1 2"),
         ("trap '' PIPE HUP; exec <&-", " 1 2"),
@@ -232,7 +230,7 @@ fn a_copy_under_fakeroot_has_the_owner_that_its_source_has_there() {
 fn a_copy_under_pseudo_has_the_owner_that_its_source_has_there() {
     or_skip!(need(&["pseudo"]));
     let place = place();
-    Tree::at(place.path()).plant("state/ state %777");
+    place.plant("state/ state %777");
     // Stop the server, which would otherwise go on for a while.
     let script = r#"pseudo sh -c "$0"; pseudo -S >&2"#;
     let run = Run::new("sh")
@@ -266,7 +264,7 @@ fn cpz_warns_once_of_each_library_that_it_bypasses() {
     ] {
         or_skip!(need(programs));
         let place = place();
-        Tree::at(place.path()).plant("f=content state/");
+        place.plant("f=content state/");
         let outcome = copied_under(programs[0], args, &place);
         if programs[0] == "pseudo" {
             copied_under("sh", &["-c", "pseudo -S"], &place);
@@ -280,50 +278,5 @@ fn cpz_warns_once_of_each_library_that_it_bypasses() {
         assert_eq!(ours.collect::<Vec<_>>(), [warning], "{outcome}");
         let copy = fs::read(place.at("g")).expect("a copy");
         assert_eq!(copy, b"content");
-    }
-}
-
-/// Makes a library without content.
-fn library(path: &Path) -> Result<(), Skip> {
-    need(&["gcc"])?;
-    let run = Run::new("gcc").words("-shared -nostdlib -x c /dev/null -o");
-    let made = run.arg(path).output();
-    match made.status {
-        Status::Exit(0) => Ok(()),
-        _ => Err(Skip(format!("gcc makes no library: {made}"))),
-    }
-}
-
-#[test]
-fn cpz_warns_of_the_sandbox_of_gentoo_unless_it_is_off() {
-    let place = place();
-    Tree::at(place.path()).plant("f=");
-    let sandbox = place.at("libsandbox.so");
-    or_skip!(library(&sandbox));
-    for (value, is_bypassed) in [("1", true), ("0", false)] {
-        let outcome = Run::new(CPZ)
-            .words("f g")
-            .env("LD_PRELOAD", &sandbox)
-            .env("SANDBOX_ON", value)
-            .current_dir(&place)
-            .output();
-        outcome.assert_status(0);
-        let warns = complaint(&outcome).starts_with("cpz: warning: sandbox is bypassed: ");
-        assert_eq!(warns, is_bypassed, "{value}: {outcome}");
-    }
-}
-
-#[test]
-fn variables_of_fakeroot_without_its_library_change_nothing() {
-    let place = place();
-    Tree::at(place.path()).plant("f=");
-    for program in [CPZ.as_ref(), place.at("ours/cp").as_path()] {
-        Run::new(program)
-            .words("f g")
-            .env("FAKEROOTKEY", "1")
-            .env("PATH", "/none")
-            .current_dir(&place)
-            .output()
-            .assert_success();
     }
 }
