@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::MetadataExt, time::Duration};
 
 use testkit::{
     or_skip,
-    probe::{supports_acls, supports_xattrs},
+    probe::{Skip, supports_acls, supports_xattrs},
     run::{Call, Outcome, Run, Status, is_left_out, possible_errors},
     snapshot::{Attributes, Snapshot},
     tree::{Scratch, Tree, noise, remove_for_sure},
@@ -203,53 +203,57 @@ fn a_file_that_cannot_be_extended_gets_its_size_by_a_write() {
     copies_without("ftruncate", &["--sparse=always"]);
 }
 
+/// Returns a place with a sparse file `s`, the run that copies it to `d`, and the calls of the run.
+fn copy_of_a_sparse_file(option: &str) -> Result<(Scratch, Run, Vec<Call>), Skip> {
+    let scratch = Scratch::in_memory();
+    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
+    let run = cpz(&scratch, ["--threads=1", option, "s", "d"]);
+    let calls = run.calls()?;
+    Ok((scratch, run, calls))
+}
+
+/// Runs such a copy with a fault. Asserts that its content is right, and returns its metadata.
+#[track_caller]
+fn copied_with(fault: &str, call: &Call, scratch: &Scratch, run: &Run) -> fs::Metadata {
+    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
+    remove_for_sure(&dest).unwrap();
+    run.with_fault(call, fault).output().assert_success();
+    let is_right = fs::read(source).unwrap() == fs::read(&dest).unwrap();
+    assert!(is_right, "{fault} of {}", call.shown);
+    fs::metadata(dest).unwrap()
+}
+
 #[test]
 #[ignore = "slow"]
 fn holes_need_no_seek() {
-    let scratch = Scratch::in_memory();
-    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
     for flag in ["--sparse=auto", "--sparse=always", "--reflink=never"] {
-        let run = cpz(&scratch, ["--threads=1", flag, "s", "d"]);
-        let calls = or_skip!(run.calls());
+        let (scratch, run, mut calls) = or_skip!(copy_of_a_sparse_file(flag));
         // A source that refuses to be read from a position cannot be copied.
-        let is_optional = |call: &&Call| {
+        calls.retain(|call| {
             let reads = call.shown.contains("/s>") && call.shown.contains("SEEK_SET");
             call.name == "lseek" && !reads
-        };
-        let calls: Vec<_> = calls.iter().filter(is_optional).collect();
+        });
         assert!(calls.len() >= 4, "{calls:?}");
-        for call in calls {
+        for call in &calls {
             for error in ["EINVAL", "EIO", "ENOSYS", "EPERM", "ESPIPE"] {
-                remove_for_sure(scratch.at("d")).unwrap();
-                let outcome = run.with_fault(call, &format!("error={error}")).output();
-                outcome.assert_success();
-                let [source, dest] = ["s", "d"].map(|name| fs::read(scratch.at(name)));
-                assert!(
-                    source.unwrap() == dest.unwrap(),
-                    "{error} of {}",
-                    call.shown
-                );
+                copied_with(&format!("error={error}"), call, &scratch, &run);
             }
         }
     }
 }
 
 #[test]
-fn a_filesystem_that_sees_data_beyond_the_end_loses_none_before_it() {
-    let scratch = Scratch::in_memory();
-    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, &noise(70_000)), (2 << 20, b"2")]);
-    let run = cpz(&scratch, "--threads=1 s d");
-    let calls = or_skip!(run.calls());
-    let seeks = calls.iter().filter(|call| call.shown.contains("SEEK_DATA"));
-    let seeks: Vec<_> = seeks.collect();
-    assert!(seeks.len() >= 3, "{calls:?}");
-    for call in seeks {
-        remove_for_sure(scratch.at("d")).unwrap();
-        let fault = format!("retval={}", 1_u32 << 30);
-        run.with_fault(call, &fault).output().assert_success();
-        let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
-        assert_eq!(fs::metadata(&dest).unwrap().len(), 3 << 20);
-        assert!(fs::read(source).unwrap() == fs::read(dest).unwrap());
+fn a_source_whose_filesystem_finds_data_wrongly_or_not_at_all_gets_a_right_copy() {
+    let (scratch, run, mut calls) = or_skip!(copy_of_a_sparse_file("-r"));
+    calls.retain(|call| call.shown.contains("SEEK_DATA"));
+    assert!(calls.len() >= 3, "{calls:?}");
+    for call in &calls {
+        // Data beyond the end.
+        copied_with(&format!("retval={}", 1_u32 << 30), call, &scratch, &run);
+    }
+    for fault in ["error=EINVAL", "error=EOPNOTSUPP"] {
+        let copy = copied_with(fault, &calls[0], &scratch, &run);
+        assert!(copy.blocks() < 2048, "{fault}: the copy is not sparse");
     }
 }
 
@@ -317,53 +321,4 @@ fn faults_that_are_reported_or_make_no_difference() {
         fault:getrandom:error=EIO cpz -a --backup=numbered s t s/a t/b d
         = d/s/a=content d/t/b==d/s/a d/a==d/s/a d/b==d/s/a",
     );
-}
-
-/// A filesystem may say so about a directory that is there.
-#[test]
-fn a_directory_whose_listing_says_that_it_is_missing_is_reported() {
-    for options in ["-rT", "-aT"] {
-        // The first four listings find the names of the source, and the others copy it.
-        for (number, is_copied, is_left) in [
-            (0, true, true),
-            (2, true, true),
-            (4, false, false),
-            (5, true, false),
-        ] {
-            let scratch = Scratch::in_memory();
-            let tree = Tree::at(&scratch);
-            tree.plant("s/f= d/f= d/old=");
-            let run = Run::new(CPZ).args([options, "--delete", "--threads=1", "s", "d"]);
-            let run = run.current_dir(&scratch);
-            let calls = or_skip!(run.calls());
-            let is_listing = |call: &&Call| call.name == "getdents64" && call.shown.contains("/s>");
-            let call = calls.iter().filter(is_listing).nth(number);
-            let call = call.expect("it is listed");
-            tree.plant("d/old= s/new=");
-            let outcome = run.with_fault(call, "error=ENOENT").output();
-            let name = format!("{options} {number}: {outcome}");
-            assert_eq!(outcome.status, Status::Exit(1), "{name}");
-            let expected = "cpz: cannot access 's': No such file or directory\n";
-            assert_eq!(complaint(&outcome), expected, "{name}");
-            assert_eq!(scratch.at("d/new").exists(), is_copied, "{name}");
-            assert_eq!(scratch.at("d/old").exists(), is_left, "{name}");
-        }
-    }
-}
-
-#[test]
-fn a_source_whose_filesystem_refuses_to_find_data_gets_a_sparse_copy() {
-    let scratch = Scratch::in_memory();
-    Tree::at(&scratch).sparse("s", 3 << 20, &[(1 << 20, b"data")]);
-    let run = cpz(&scratch, "--threads=1 s d");
-    let calls = or_skip!(run.calls());
-    let first = calls.iter().find(|call| call.shown.contains("SEEK_DATA"));
-    for error in ["EINVAL", "EOPNOTSUPP"] {
-        remove_for_sure(scratch.at("d")).unwrap();
-        let outcome = run.with_fault(first.unwrap(), &format!("error={error}"));
-        outcome.output().assert_success();
-        let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
-        assert!(fs::read(source).unwrap() == fs::read(&dest).unwrap());
-        assert!(fs::metadata(dest).unwrap().blocks() < 2048);
-    }
 }
