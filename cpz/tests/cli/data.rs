@@ -6,7 +6,7 @@ use testkit::{
     needs, or_skip,
     probe::{Fs, LoopMount, gnu},
     run::{Outcome, Run},
-    tree::{Scratch, Tree, memory, noise, plant},
+    tree::{Scratch, Tree, memory, noise},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP};
@@ -55,33 +55,27 @@ fn blocks_are_shared_if_that_is_wanted() {
 }
 
 #[test]
-fn shares_all_blocks_or_fails() {
+fn shares_all_blocks_or_says_which_file_shares_none() {
+    let in_memory = NEWEST_CP.table().setting(|parity| parity.on(memory()));
     // cp 9.1 leaves empty files.
-    NEWEST_CP
-        .parity()
-        .words("--reflink=always d new")
-        .on(memory())
-        .check(plant("d/f=content d/empty="));
-}
-
-#[test]
-fn says_which_file_shares_no_blocks() {
-    CP.check("--reflink=always f old", plant("f=content old=old"));
+    in_memory.rows("d/f=content d/empty= \n cpz --reflink=always d new");
+    CP.rows("f=content old=old \n cpz --reflink=always f old");
     let other = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
     Tree::at(other.path()).plant("old=old");
-    let dest = other.at("old").display().to_string();
-    CP.check_strict(["--reflink", "f", &dest], plant("f=content"));
+    CP.rows(&format!(
+        "f=content \n cp --reflink f {}",
+        other.at("old").display()
+    ));
 }
 
 #[test]
 fn shares_and_makes_holes_not_at_once() {
-    CP.check_strict("--reflink --sparse=always f new", |_| {});
-    CP.check_strict("--reflink=always --sparse=never", |_| {});
-    CP.check_strict("--reflink=x f new", |_| {});
-    CP.check_strict("--reflink=a f new", |_| {});
-    CP.check_strict("--sparse=a f new", |_| {});
-    CP.check_strict("--sparse= f new", |_| {});
-    CP.check_strict("--sparse=n --reflink=au f new", plant("f=content"));
+    CP.rows(
+        "f=content
+        cp (--reflink --sparse=always|--reflink=x|--reflink=a|--sparse=a|--sparse=) f new
+        cp --reflink=always --sparse=never
+        cp --sparse=n --reflink=au f new",
+    );
 }
 
 /// Makes files with zeros and holes of several kinds.
@@ -165,30 +159,24 @@ fn sparse_copies_share_blocks_as_those_of_cp_do() {
 
 #[test]
 fn makes_holes_in_files_only() {
-    crate::support::CP
-        .parity()
-        .in_script(r#"cat p & "$@"; status=$?; wait; exit "$status""#)
-        .words("--sparse=always f p")
-        .check(|tree| {
-            tree.sparse("f", 100_000, &[(50_000, b"data\n")]).fifo("p");
-        });
+    let table = CP.table().build(|tree| {
+        tree.sparse("f", 100_000, &[(50_000, b"data\n")]);
+    });
+    table.rows(
+        r#"p<fifo>
+        sh:'cat p & "$@"; s=$?; wait; exit $s' cpz --sparse=always f p"#,
+    );
 }
 
 #[test]
 #[ignore = "slow"]
 fn copies_trees_sparsely() {
-    CP.check("--sparse=always d new", zeros);
-    CP.check("--sparse=never d new", zeros);
-    CP.check(
-        "--sparse=auto --reflink=never d/hole d/large d/end .",
-        |tree| {
-            zeros(tree);
-        },
+    CP.table().build(zeros).rows(
+        "cpz (--sparse=always|--sparse=never) d new
+        cpz --sparse=auto --reflink=never d/hole d/large d/end .
+        old/zeros=~300000
+        cpz --sparse=always d/. old",
     );
-    CP.check("--sparse=always d/. old", |tree| {
-        zeros(tree);
-        tree.file("old/zeros", noise(300_000));
-    });
 }
 
 /// Compares what `--debug` prints about all kinds of content that are copied below `dir` to `dest`, and about copies that
@@ -232,10 +220,10 @@ fn debug_says_of_files_for_another_filesystem_what_cp_says() {
 
 #[test]
 fn debug_says_of_a_dest_that_was_removed_by_force_what_cp_says() {
-    let build = plant("f=content old=old %444 secret=x %0");
-    for args in ["f old", "secret new", "secret f", "-f f old"] {
-        NEWEST_CP.check_as_nobody(&format!("--debug {args}"), &build);
-    }
+    NEWEST_CP.rows(
+        "f=content old=old %444 secret=x %0
+        user cpz --debug (f old|secret new|secret f|-f f old)",
+    );
 }
 
 #[test]

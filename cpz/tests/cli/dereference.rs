@@ -1,13 +1,9 @@
 //! Symlinks in a source: -P, -H, -L and the default. Also -x and --copy-contents.
 
-use std::process::Command;
-
 use testkit::{
-    needs, or_skip,
-    probe::{Fs, LoopMount},
+    needs,
     run::Run,
-    skip,
-    tree::{Scratch, Tree, chain, plant},
+    tree::{Scratch, Tree, chain},
 };
 
 use crate::support::{CP, CPZ};
@@ -83,71 +79,30 @@ fn follows_links_into_deep_trees_with_few_descriptors() {
         .assert_success();
 }
 
-/// Mounts a tmpfs with a file at `point`, calls `run`, and unmounts it.
-fn with_mount(tree: &Tree, point: &str, run: impl FnOnce()) {
-    let inner = or_skip!(LoopMount::new(Fs::Tmpfs, 1));
-    Tree::at(inner.path()).plant("sub/f=inside g=inside");
-    let point = tree.path().join(point);
-    let mount = |program: &str, args: &[&std::path::Path]| {
-        let status = Command::new(program).args(args).status();
-        status.is_ok_and(|status| status.success())
-    };
-    if !mount("mount", &["--bind".as_ref(), inner.path(), &point]) {
-        skip!("no bind mounts");
-    }
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
-    assert!(mount("umount", &[&point]));
-    if let Err(panic) = outcome {
-        std::panic::resume_unwind(panic);
-    }
-}
-
-#[track_caller]
-fn stays_on_one_filesystem(args: &[&str]) {
-    let shared = Scratch::new();
-    let tree = Tree::at(shared.path());
-    tree.plant("s/f=content s/point/ %750 s/sub/f=content s/link->point s/file->point/g");
-    with_mount(&tree, "s/point", || {
-        let source = tree.path().join("s").display().to_string();
-        let args = args.iter().map(|arg| arg.replace('@', &source));
-        CP.check(args.collect::<Vec<_>>(), |_| {});
-    });
-}
-
 #[test]
-fn leaves_out_other_filesystems() {
-    stays_on_one_filesystem(&["-xv", "@", "new"]);
-    stays_on_one_filesystem(&["-axv", "@", "new"]);
-    stays_on_one_filesystem(&["--one-file-system", "@/.", "new"]);
-}
-
-#[test]
-fn copies_the_whole_filesystem_of_a_source() {
-    stays_on_one_filesystem(&["-x", "@/point", "new"]);
-    stays_on_one_filesystem(&["-xH", "@/link", "new"]);
-}
-
-#[test]
-fn leaves_out_other_filesystems_behind_links() {
-    stays_on_one_filesystem(&["-xL", "@", "new"]);
-}
-
-#[test]
-fn reads_special_files_with_copy_contents() {
+fn other_filesystems_are_left_out() {
     needs!(root);
-    CP.rows(
-        "d/null<null> null<null> d/f=content old=old
-        cpz --copy-contents (d|null) new
-        cpz (-v|-Lv) --copy-contents null old",
+    let script = r#"mount -t tmpfs none s/point && mkdir s/point/sub || exit 9
+        echo inside | tee s/point/g >s/point/sub/f
+        "$@"; s=$?; umount s/point; exit $s"#;
+    let table = CP.table().setting(|parity| parity.in_script(script));
+    table.rows(
+        "s/f=content s/point/ %750 s/sub/f=content s/link->point s/file->point/g
+        cpz (-xv s|-axv s|--one-file-system s/.|-xL s) new
+        # All of the filesystem of a source is copied.
+        cpz (-x s/point|-xH s/link) new",
     );
 }
 
 #[test]
-fn reads_fifos_with_copy_contents() {
-    CP.parity()
-        .in_script(r#"printf content >d/p & "$@"; status=$?; wait; exit "$status""#)
-        .words("--copy-contents d new")
-        .check(plant("d/p<fifo> d/f=content"));
+fn special_files_are_read_with_copy_contents() {
+    CP.rows(
+        r#"d/null<null> null<null> d/f=content old=old
+        root cpz --copy-contents (d|null) new
+        root cpz (-v|-Lv) --copy-contents null old
+        d/p<fifo> d/f=content
+        sh:'printf content >d/p & "$@"; s=$?; wait; exit $s' cpz --copy-contents d new"#,
+    );
 }
 
 /// Opening it would mount what autofs has not mounted yet, and could wait for a dead server.

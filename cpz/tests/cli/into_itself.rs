@@ -8,9 +8,8 @@ use testkit::{
     habits, or_skip,
     probe::{Fs, FuseMount, Habits, Layers, LoopMount, Numbering, Overlay},
     run::{Outcome, Run},
-    served,
     snapshot::{Attributes, Kind, Snapshot, assert_same_tree},
-    tree::{Scratch, Tree, plant},
+    tree::{Scratch, Tree},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP, complaint};
@@ -163,28 +162,24 @@ fn copies_a_directory_to_another_server_that_has_given_its_number() {
 }
 
 #[test]
-fn refuses_a_copy_by_its_path_where_each_look_shows_new_numbers() {
-    let numbering = Numbering::Fresh;
-    let habits = || habits!(numbering);
-    for operands in [["a", "a/new"], ["./a", "a/b/new"]] {
-        let mount = or_skip!(FuseMount::with(habits()));
-        build(&Tree::at(mount.path()));
-        let outcome = copy(mount.path(), operands);
-        is_refused(&outcome, operands);
-        let new = Snapshot::of(mount.stored_at(operands[1]), Attributes::NAMES);
-        assert_eq!(new.kind("1/f"), Some(Kind::RegularFile), "{new:?}");
-    }
-}
-
-#[test]
-fn copies_a_directory_beside_itself_where_all_have_one_number() {
-    let mount = served!(numbering: Numbering::Zero);
-    build(&Tree::at(mount.path()));
-    Tree::at(mount.path()).plant("a/new/a/new/f=");
-    let outcome = copy(mount.path(), ["a", "new"]);
-    outcome.assert_status(0);
-    let [source, dest] = ["a", "new"].map(|name| mount.stored_at(name));
-    assert_same_tree(source, dest, Attributes::NAMES);
+fn numbers_of_files_that_are_new_or_equal_do_not_mislead() {
+    let served = |numbering| CP.table().served("m", habits!(numbering));
+    served(Numbering::Fresh).rows(
+        "# A copy is refused by its path.
+        m/a/1/f=content m/a/f=content m/a/l->f m/a/b/c/
+        cpz m/a m/a/new
+        ! cannot copy a directory, 'm/a', into itself, 'm/a/new'
+        = m/a/new/1/f=content m/a/new/f=content m/a/new/l->f m/a/new/b/c/
+        cpz ./m/a m/a/b/new
+        ! cannot copy a directory, './m/a', into itself, 'm/a/b/new'
+        = m/a/b/new/1/f=content m/a/b/new/f=content m/a/b/new/l->f m/a/b/new/b/c/",
+    );
+    served(Numbering::Zero).rows(
+        "# A directory is copied beside itself.
+        m/a/f=content m/a/b/c/ m/a/new/a/new/f=
+        cpz m/a m/new
+        = m/new/f=content m/new/b/c/ m/new/new/a/new/f=",
+    );
 }
 
 #[test]
@@ -199,14 +194,11 @@ fn copies_other_operands_after_refusing_one() {
 }
 
 #[test]
-fn copies_a_directory_beside_itself() {
-    CP.check("a a2", build);
-    CP.check("a/b a/b2", build);
-    CP.check("a/b a/1", build);
-}
-
-#[test]
-fn copies_a_child_over_its_parent_directory() {
-    CP.check("-T a/a a", plant("a/a/f=content"));
-    CP.check("a/b/c a", build);
+fn copies_beside_itself_and_over_a_parent_directory_are_no_copies_into_itself() {
+    CP.rows(
+        "a/1/f=content a/f=content a/l->f a/b/c/
+        cpz (a a2|a/b a/b2|a/b a/1|a/b/c a)
+        a/a/f=content
+        cpz -T a/a a",
+    );
 }

@@ -3,13 +3,13 @@
 use std::{fs, os::unix::fs::MetadataExt, thread, time::Duration};
 
 use testkit::{
-    habits, needs,
-    probe::Numbering,
-    run::{Outcome, Run, Status},
-    tree::{Scratch, Tree, plant},
+    habits, needs, or_skip,
+    probe::{Numbering, Skip},
+    run::{Outcome, Status},
+    tree::{Scratch, plant, remove_for_sure},
 };
 
-use crate::support::{CP, CPZ, complaint, cpz};
+use crate::support::{CP, complaint, cpz};
 
 const LINKED: &str =
     "s/one=content s/two==s/one s/deep/er/three==s/one t/four==s/one s/empty= t/empty==s/empty
@@ -101,49 +101,30 @@ fn stay_linked_in_many_threads() {
 
 /// Copies two names of one source with an error of the look at the first copy. Returns the outcome, and
 /// the number of links of the second copy.
-fn with_an_unseen_first_copy(build: impl Fn(&Tree)) -> (Outcome, u64) {
-    let run = |strace: &[&str]| {
-        let scratch = Scratch::new();
-        let tree = Tree::at(&scratch);
-        build(&tree);
-        tree.dir("into");
-        let outcome = Run::new("strace")
-            .words("-qq -o log")
-            .args(strace)
-            .args([CPZ, "-a", "one", "two", "into"])
-            .current_dir(&scratch)
-            .output();
-        (outcome, scratch)
-    };
-    let (_, scratch) = run(&["-e", "trace=newfstatat"]);
-    let log = fs::read_to_string(scratch.at("log")).expect("strace logs");
-    let is_first_copy = |line: &str| line.contains(r#", "one", "#) && !line.contains("AT_FDCWD");
-    // A call that strace does not know is always in the log.
-    let looks = log.lines().filter(|line| line.starts_with("newfstatat"));
-    let looks: Vec<_> = looks.collect();
+fn with_an_unseen_first_copy(names: &str) -> Result<(Outcome, u64), Skip> {
+    let scratch = Scratch::with(names);
+    let run = cpz(&scratch, "-a one two into");
+    scratch.plant("into/");
+    let calls = run.calls()?;
     // The first look finds nothing there.
-    let position = looks.iter().rposition(|line| is_first_copy(line));
-    let number = 1 + position.expect("cpz looks at the first copy");
-    let inject = format!("inject=newfstatat:error=EIO:when={number}");
-    let (outcome, scratch) = run(&["-e", &inject]);
+    let last_look = calls.iter().rfind(|call| {
+        let is_first_copy = call.shown.contains(r#", "one", "#) && !call.shown.contains("AT_FDCWD");
+        call.name == "newfstatat" && is_first_copy
+    });
+    remove_for_sure(scratch.at("into")).unwrap();
+    scratch.plant("into/");
+    let look = last_look.expect("cpz looks at the first copy");
+    let outcome = run.with_fault(look, "error=EIO").output();
     let second = fs::symlink_metadata(scratch.at("into/two"));
-    (outcome, second.expect("a second copy").nlink())
+    Ok((outcome, second.expect("a second copy").nlink()))
 }
 
 #[test]
 fn are_kept_or_reported_if_the_first_copy_cannot_be_looked_at() {
-    needs!("strace");
-    let (outcome, links) = with_an_unseen_first_copy(plant("one=content two==one"));
+    let (outcome, links) = or_skip!(with_an_unseen_first_copy("one=content two==one"));
     assert_eq!((outcome.status, links), (Status::Exit(0), 2), "{outcome}");
-    let makers: [fn(&Tree); 2] = [
-        |tree| _ = tree.plant("one->nowhere"),
-        |tree| _ = tree.fifo("one"),
-    ];
-    for make in makers {
-        let (outcome, _) = with_an_unseen_first_copy(|tree| {
-            make(tree);
-            tree.plant("two==one");
-        });
+    for first in ["one->nowhere", "one<fifo>"] {
+        let (outcome, _) = or_skip!(with_an_unseen_first_copy(&format!("{first} two==one")));
         outcome.assert_status(1);
         assert_eq!(
             complaint(&outcome),

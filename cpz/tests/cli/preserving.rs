@@ -1,14 +1,14 @@
 //! Attributes that a copy preserves: owners, modes, ACLs, times, extended attributes.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use testkit::{
     needs, or_skip,
     probe::{Fs, LoopMount, is_root, newest_gnu},
-    run::{Parity, Run},
+    run::{Run, Table},
     skip,
     snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, plant},
+    tree::{Scratch, Tree, memory},
 };
 
 use crate::support::{CP, CPZ, NEWEST_CP};
@@ -65,10 +65,6 @@ const INHERITING_NOTHING: &str = r#"setfacl -k into || exit 9
     setfacl -m d:u:55:rwx,d:g:56:rwx into || exit 9
     exit "$status""#;
 
-fn with(flags: &[&str]) -> Parity {
-    CP.parity().args(flags)
-}
-
 /// Compares copies to a new dest, to one with other attributes, and by an ordinary user. `script` prepares the old dest
 /// of cp.
 #[track_caller]
@@ -96,17 +92,9 @@ fn existing(tree: &Tree) {
 }
 
 #[test]
-fn keeps_what_was_asked_for() {
+fn keeps_what_was_asked_for_and_not_left_out() {
     keeps_as_cp_does(
-        "--preserve=ownership|--preserve=timestamps|--preserve=xattr",
-        PLAINLY,
-    );
-}
-
-#[test]
-fn keeps_what_was_not_left_out() {
-    keeps_as_cp_does(
-        "-a --no-preserve=mode|--no-preserve=mode|--attributes-only",
+        "--preserve=ownership|--preserve=timestamps|--preserve=xattr|-a --no-preserve=mode|--no-preserve=mode|--attributes-only",
         PLAINLY,
     );
 }
@@ -122,13 +110,8 @@ fn keeps_modes_as_cp_does(flags: &str) {
 
 #[test]
 fn keeps_modes() {
-    keeps_modes_as_cp_does("-p|-a|--preserve=all");
-}
-
-#[test]
-fn keeps_modes_by_lists() {
     keeps_modes_as_cp_does(
-        "--preserve=mode|-a --no-preserve=ownership,timestamps|--no-preserve=all --preserve=m,t",
+        "-p|-a|--preserve=all|--preserve=mode|-a --no-preserve=ownership,timestamps|--no-preserve=all --preserve=m,t",
     );
 }
 
@@ -137,14 +120,6 @@ fn copies_all_attributes_only() {
     // For an ordinary user, older releases leave set-id bits.
     or_skip!(newest_gnu("cp"));
     keeps_modes_as_cp_does("--attributes-only -a");
-}
-
-#[test]
-fn keeps_trusted_attributes() {
-    needs!(root);
-    with(&["-a"])
-        .words("s new")
-        .check(plant("s/f=x xattr:trusted.t=t s/l->f xattr:trusted.l=l"));
 }
 
 /// The layout says on which servers Lustre has put the file.
@@ -172,58 +147,23 @@ fn keeps_layouts_only_on_the_same_filesystem() {
 }
 
 #[test]
-fn keeps_times_of_access() {
-    let only_files = |tree: &Tree| {
-        tree.plant("f=content").atime(EARLIER).mtime(PAST);
-    };
-    with(&["-p"])
-        .words("f new")
-        .attributes(Attributes::ALL)
-        .check(only_files);
-}
-
-#[test]
 fn keeps_all_if_a_default_acl_grants_more() {
     needs!("setfacl");
-    with(&["-a"])
-        .in_scripts(PLAINLY, INHERITING_NOTHING)
-        .words("s into")
-        .check(|tree| {
-            some_of_everything(tree);
-            tree.plant("into/ acl:d:u:55:rwx,d:g:56:rwx");
-        });
-}
-
-#[test]
-fn keeps_no_mode_if_a_default_acl_grants_more() {
-    with(&["--no-preserve=mode"]).words("s into").check(|tree| {
-        some_of_everything(tree);
-        tree.plant("into/ acl:d:u:55:rwx,d:g:56:rwx");
-    });
-}
-
-#[test]
-fn keeps_attributes_under_an_umask() {
     let table = CP.table().build(some_of_everything);
-    table.rows("umask:027 cpz (--preserve=ownership|--no-preserve=mode) s new");
+    let table = table.setting(|parity| parity.in_scripts(PLAINLY, INHERITING_NOTHING));
+    table.rows("into/ acl:d:u:55:rwx,d:g:56:rwx \n cpz -a s into");
 }
 
 #[test]
-fn keeps_all_on_ext4() {
-    let mount = testkit::or_skip!(LoopMount::new(Fs::Ext4, 16));
-    with(&["-a"])
-        .words("s new")
-        .on(mount.path())
-        .check(some_of_everything);
-}
-
-#[test]
-fn keeps_all_in_memory() {
-    let build = some_of_everything;
-    with(&["-a"])
-        .words("s new")
-        .on(testkit::tree::memory())
-        .check(build);
+fn keeps_all_in_memory_and_on_ext4() {
+    let on = |place: &Path| {
+        let table = CP.table().build(some_of_everything);
+        table
+            .setting(|parity| parity.on(place))
+            .rows("cpz -a s new");
+    };
+    on(&memory());
+    on(or_skip!(LoopMount::new(Fs::Ext4, 16)).path());
 }
 
 /// The user may write to a file of root.
@@ -267,9 +207,13 @@ fn speaks_of_contexts_as_cp_does() {
 }
 
 #[test]
-fn links_and_their_targets() {
+fn links_targets_parents_and_modes() {
     CP.table().build(some_of_everything).rows(
         r"
+        # The umask does not count for what is kept, nor does a default ACL for the mode that is not.
+        into/ acl:d:u:55:rwx,d:g:56:rwx
+        umask:027 cpz (--preserve=ownership|--no-preserve=mode) s new
+        cpz --no-preserve=mode s into
         # The attributes of the targets of links are kept.
         s/to-fifo->fifo s/to-file->set-id s/to-dir->d/set-id
         cpz (-pL|-aL) s new
@@ -304,13 +248,19 @@ fn drops_set_id_bits_with_the_owner() {
 #[test]
 fn dests_that_may_not_be_written_to() {
     CP.rows(
-        "# Setting an attribute takes the permission to write to the file, which its owner can grant.
+        r#"# Setting an attribute takes the permission to write to the file, which its owner can grant.
         s/f=content xattr:user.one=1 xattr:user.two=2 %555 s/empty= xattr:user.one=1 acl:u:1234:r %444
         s/d/ xattr:user.d=d %555
         user cpz (-a|--preserve=xattr|--preserve=mode,xattr|--preserve=all|-a --attributes-only) s new
         user cpz --no-preserve=mode --preserve=xattr s new
         # A dest with several names keeps its content if only attributes are copied.
         s=new dest=old other==dest link->nowhere fifo<fifo>
-        cpz --attributes-only (-a s|-d s|-a link|-P link|-a fifo|-af s) dest",
+        cpz --attributes-only (-a s|-d s|-a link|-P link|-a fifo|-af s) dest
+        # A link is left as it is when it is copied onto another name of it.
+        l1->x l2==l1 . %777
+        root sh:'exec setpriv --reuid 65534 --clear-groups "$@"' cpz -a l1 l2
+        # Attributes that only root may see are kept.
+        s/f=x xattr:trusted.t=t s/l->f xattr:trusted.l=l
+        root cpz -a s new"#,
     );
 }
