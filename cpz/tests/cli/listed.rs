@@ -33,12 +33,6 @@ fn lists_of_sources() {
         ! target 'new': No such file or directory
         cpz --files0-from=- -i d
         ! --files0-from=- cannot be combined with -i: stdin holds no answers
-        ! try
-        cpz --exclude-from=- --files0-from=- d
-        ! --files0-from=- cannot be combined with --exclude-from=-: both read stdin
-        ! try
-        cpz --exclude-from=- -i a d
-        ! --exclude-from=- cannot be combined with -i: stdin holds no answers
         ! try",
     );
 }

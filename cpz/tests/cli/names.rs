@@ -1,28 +1,14 @@
-//! Names are bytes, and are quoted as GNU quotes them.
+//! Names are bytes, and are quoted as GNU quotes them. The tests of rmz have more of them.
 
-use std::path::Path;
-
-use testkit::{run::Parity, tree::odd_names};
-
-use crate::support::{CP, CPZ};
-
-#[test]
-fn quotes_odd_names() {
-    Parity::new(CPZ, "cp")
-        .words("-rvt into --")
-        .args(odd_names())
-        .check(|tree| {
-            for name in odd_names() {
-                tree.file(Path::new(name).join(name), b"content");
-            }
-            tree.dir("into");
-        });
-}
+use crate::support::CP;
 
 #[test]
 fn names_that_are_long_or_begin_with_a_dash() {
     CP.rows(
-        r"
+        r#"
+        # Names in lines are quoted.
+        'd/new\nline=' d/it\'s= 'd/a b="'
+        cpz -v d new
         # The target is quoted.
         .
         bare cpz -rt new\nline f
@@ -36,6 +22,6 @@ fn names_that_are_long_or_begin_with_a_dash() {
         # Names may begin with a dash.
         ./-v=content ./-=content --/f=content ./-t/ f=content
         cpz -v -- -v - -- -t
-        cpz f -",
+        cpz f -"#,
     );
 }

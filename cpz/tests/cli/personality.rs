@@ -1,9 +1,6 @@
 //! Under the name `cp`, cpz has the defaults of cp.
 
-use testkit::{
-    run::Run,
-    tree::{Scratch, Tree, plant},
-};
+use testkit::{run::Run, tree::plant};
 
 use crate::support::{CP, CPZ};
 
@@ -39,17 +36,6 @@ fn a_link_called_cp_is_cp() {
         cpz (--no-recursive -r|--no-recursive -a) d f into
         = into/f=content into/d/f=content",
     );
-}
-
-#[test]
-fn a_link_of_another_name_is_cpz() {
-    let scratch = Scratch::new();
-    plant(SMALL)(&Tree::at(&scratch));
-    let link = CP.link("duplicate");
-    let run = Run::new(link.path()).words("--threads=2 d new");
-    run.current_dir(&scratch).output().assert_success();
-    let copy = std::fs::read(scratch.at("new/f"));
-    assert_eq!(copy.unwrap(), b"content");
 }
 
 #[test]
