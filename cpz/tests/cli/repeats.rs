@@ -5,25 +5,16 @@ use std::{fs::File, io::Write};
 use testkit::{
     or_skip,
     run::{Outcome, Run, Stream},
-    tree::{Scratch, Tree, wide_dirs},
+    tree::{Scratch, wide_dirs},
 };
 
-use crate::support::{CP, CPZ, with_few_inodes};
+use crate::support::{CP, CPZ, cpz, with_few_inodes};
 
 /// Twelve sources that do not exist, and twelve that are their own dest.
-fn two_reasons() -> Vec<String> {
-    let missing = (0..12).map(|number| format!("none{number}"));
-    let same = (0..12).map(|number| format!("into/d{number}/.."));
-    missing.chain(same).collect()
-}
+const TWO_REASONS: &str = "none{0..11} into/d{0..11}/..";
 
 fn tree() -> Scratch {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    for number in 0..12 {
-        tree.dir(format!("into/d{number}"));
-    }
-    scratch
+    Scratch::with("into/d{0..11}/")
 }
 
 /// Returns how many lines contain `text`.
@@ -35,8 +26,8 @@ fn count(outcome: &Outcome, text: &str) -> usize {
 #[test]
 fn a_terminal_shows_ten_failures_with_each_reason_and_counts_the_others() {
     let scratch = tree();
-    let run = Run::new(CPZ).args(two_reasons()).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
+    let run = cpz(&scratch, TWO_REASONS).words("into --stats=json");
+    let outcome = or_skip!(run.at_terminal()).fails();
     let text = outcome.stdout_text();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(count(&outcome, "cannot stat"), 10, "{outcome}");
@@ -44,67 +35,42 @@ fn a_terminal_shows_ten_failures_with_each_reason_and_counts_the_others() {
     let expected = [
         "cpz: 2 more failures: No such file or directory",
         "cpz: 2 more failures: source and dest are the same file",
-        "cpz: 24 failures; 0 entries copied",
     ];
-    assert_eq!(lines[20..], expected, "{outcome}");
+    assert_eq!(lines[20..22], expected, "{outcome}");
+    assert!(lines[22].contains(r#""failures":24,"#), "{outcome}");
+    assert_eq!(lines[23..], ["cpz: 24 failures; 0 entries copied"]);
 }
 
 #[test]
 fn one_failure_too_many_is_counted_in_the_singular() {
     let scratch = tree();
-    let names = &two_reasons()[..11];
-    let run = Run::new(CPZ).args(names).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
+    let run = cpz(&scratch, "none{0..10} into");
+    let outcome = or_skip!(run.at_terminal()).output();
     let counted = "cpz: 1 more failure: No such file or directory";
     assert_eq!(outcome.stdout_text().lines().nth(10), Some(counted));
 }
 
 #[test]
-fn a_pipe_gets_each_failure() {
-    let scratch = tree();
-    let run = Run::new(CPZ).args(two_reasons()).arg("into");
-    let outcome = run.current_dir(&scratch).fails();
-    assert_eq!(outcome.stderr_text().lines().count(), 24, "{outcome}");
-    assert_eq!(count(&outcome, "more failure"), 0, "{outcome}");
-}
-
-#[test]
-fn a_file_gets_each_failure_although_stdout_is_a_terminal() {
-    let scratch = tree();
-    let run = Run::new("sh")
-        .args(["-c", r#"exec "$@" 2>log"#, "sh", CPZ])
-        .args(two_reasons())
-        .arg("into");
-    or_skip!(run.current_dir(&scratch).at_terminal()).fails();
-    let log = std::fs::read_to_string(scratch.at("log")).expect("a log");
-    assert_eq!(log.lines().count(), 24, "{log}");
-}
-
-#[test]
-fn a_link_called_cp_writes_each_failure_at_a_terminal() {
-    let scratch = tree();
-    let link = CP.link("cp");
-    let run = Run::new(link.path()).args(two_reasons()).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
-    assert_eq!(outcome.stdout_text().lines().count(), 24, "{outcome}");
-}
-
-#[test]
-fn totals_include_the_failures_that_were_only_counted() {
-    let scratch = tree();
-    let run = Run::new(CPZ)
-        .arg("--stats=json")
-        .args(two_reasons())
-        .arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
-    assert_eq!(count(&outcome, r#""failures":24,"#), 1, "{outcome}");
+fn a_pipe_a_file_and_a_link_called_cp_show_each_failure() {
+    let (scratch, link) = (tree(), CP.link("cp"));
+    let all = |run: Run| run.words(TWO_REASONS).arg("into").current_dir(&scratch);
+    let to_pipe = all(Run::new(CPZ)).fails().stderr_text();
+    // Stdout is a terminal.
+    let to_file = all(Run::new("sh").args(["-c", r#"exec "$@" 2>log"#, "sh", CPZ]));
+    or_skip!(to_file.at_terminal()).fails();
+    let to_file = std::fs::read_to_string(scratch.at("log")).expect("a log");
+    let by_link = or_skip!(all(Run::new(link.path())).at_terminal()).fails();
+    for text in [to_pipe, to_file, by_link.stdout_text()] {
+        assert_eq!(text.lines().count(), 24, "{text}");
+        assert!(!text.contains("more failure"), "{text}");
+    }
 }
 
 #[test]
 fn warnings_are_never_only_counted() {
     let scratch = Scratch::with("f= into/");
-    let run = Run::new(CPZ).args(["f"; 20]).arg("into");
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).output();
+    let run = cpz(&scratch, ["f"; 20]).arg("into");
+    let outcome = or_skip!(run.at_terminal()).output();
     outcome.assert_status(0);
     assert_eq!(count(&outcome, "more than once"), 19, "{outcome}");
     assert_eq!(outcome.stdout_text().lines().count(), 19, "{outcome}");
@@ -116,8 +82,8 @@ fn a_full_filesystem_is_reported_in_a_few_lines() {
     let full = or_skip!(with_few_inodes());
     let scratch = Scratch::new();
     wide_dirs(scratch.at("d"), 2_000);
-    let run = Run::new(CPZ).arg("d").arg(full.path());
-    let outcome = or_skip!(run.current_dir(&scratch).at_terminal()).fails();
+    let run = cpz(&scratch, "d").arg(full.path());
+    let outcome = or_skip!(run.at_terminal()).fails();
     assert_eq!(count(&outcome, "cannot create directory"), 10, "{outcome}");
     let text = outcome.stdout_text();
     let lines: Vec<&str> = text.lines().collect();
@@ -141,8 +107,8 @@ fn a_full_filesystem_is_reported_in_a_few_lines() {
 fn a_prompt_is_asked_and_answered_after_failures_that_are_only_counted() {
     let scratch = tree();
     scratch.plant("f=new into/f=old");
-    let run = Run::new(CPZ).arg("-i").args(two_reasons()).words("f into");
-    let mut live = or_skip!(run.current_dir(&scratch).at_terminal()).start();
+    let run = cpz(&scratch, "-i").words(TWO_REASONS).words("f into");
+    let mut live = or_skip!(run.at_terminal()).start();
     live.wait_for(Stream::Stdout, "overwrite 'into/f'? ");
     live.write("y\n");
     live.wait_for(Stream::Stdout, "2 more failures: No such file or directory");
@@ -155,12 +121,9 @@ fn a_prompt_is_asked_and_answered_after_failures_that_are_only_counted() {
 #[test]
 fn counts_follow_an_interrupt() {
     let scratch = tree();
-    Tree::at(&scratch).fifo("fifo");
-    let run = Run::new(CPZ)
-        .arg("--copy-contents")
-        .args(two_reasons())
-        .words("fifo into");
-    let mut live = or_skip!(run.current_dir(&scratch).at_terminal()).start();
+    scratch.plant("fifo<fifo>");
+    let run = cpz(&scratch, "--copy-contents").words(TWO_REASONS);
+    let mut live = or_skip!(run.words("fifo into").at_terminal()).start();
     // Waits until cpz opens the other end, and then until it has read nearly everything.
     let mut fifo = File::create(scratch.at("fifo")).expect("a reader");
     fifo.write_all(&vec![1; 9 << 20]).expect("a reader");
