@@ -11,7 +11,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CPZ, complaint, cpz, succeeds};
+use crate::support::{complaint, cpz, succeeds};
 
 /// Builds a tree with a few files, so that each is written alone.
 fn build_few(tree: &Tree) {
@@ -68,35 +68,50 @@ fn without_the_option_a_power_cut_loses_the_copy() {
     assert!(!lost_by_power_cut(Fs::Ext4, &[], build_many).is_empty());
 }
 
-/// Returns the calls that write to the disk, in their order.
-fn sync_calls(calls: Vec<Call>) -> Vec<Call> {
-    let is_sync = |call: &Call| matches!(&*call.name, "fsync" | "fdatasync" | "syncfs");
-    calls.into_iter().filter(is_sync).collect()
+/// Returns the names of the calls by which a run writes to the disk, in their order.
+fn sync_calls(run: &Run) -> Result<Vec<String>, Skip> {
+    let names = run.calls()?.into_iter().map(|call| call.name);
+    Ok(names
+        .filter(|name| matches!(&**name, "fsync" | "fdatasync" | "syncfs"))
+        .collect())
 }
 
-fn names(calls: &[Call]) -> Vec<&str> {
-    calls.iter().map(|call| &*call.name).collect()
-}
+/// Two files, their directory, and the directory above it.
+const ALONE: &[&str] = &["fsync"; 4];
+/// Four files, and then everything else.
+const AT_ONCE: &[&str] = &["fsync", "fsync", "fsync", "fsync", "syncfs"];
 
 #[test]
 fn few_files_are_written_alone_and_many_at_once() {
     let scratch = Scratch::new();
     build_few(&Tree::at(scratch.at("few")));
     build_many(&Tree::at(scratch.at("many")));
-    let run = cpz(&scratch, "--threads=1");
-    let calls = |args: &[&str]| run.clone().args(args).calls().map(sync_calls);
-    // Two files, their directory, and the directory above it.
-    let few = or_skip!(calls(&["--fsync", "few/s", "d1"]));
-    assert_eq!(names(&few), ["fsync"; 4], "{few:?}");
-    let many = or_skip!(calls(&["--fsync", "many/s", "d2"]));
-    assert_eq!(names(&many), ["fsync", "fsync", "fsync", "fsync", "syncfs"]);
-    assert!(or_skip!(calls(&["many/s", "d3"])).is_empty());
+    scratch.plant("few/s/link->f few/s/fifo<fifo>");
+    for (args, expected) in [
+        ("--fsync few/s d1", ALONE),
+        ("--fsync many/s d2", AT_ONCE),
+        ("many/s d3", &[]),
+        // Files that an update or another run keeps are written, too.
+        ("-aT few/s d4", &[]),
+        ("-auT --fsync few/s d4", ALONE),
+        ("-auT few/s d4", &[]),
+        ("-aT --resume --fsync many/s d5", AT_ONCE),
+        ("-aT --resume --fsync many/s d5", AT_ONCE),
+        // So is the content of linked files. In the second run the links are there already.
+        ("-lP --fsync few/s d6", ALONE),
+        ("-lPT --fsync few/s d6", ALONE),
+        ("-lP --fsync many/s d7", AT_ONCE),
+        ("-lP many/s d8", &[]),
+    ] {
+        let run = cpz(&scratch, "--threads=1").words(args);
+        assert_eq!(or_skip!(sync_calls(&run)), expected, "{args}");
+    }
 }
 
 /// Returns the calls on files of `d` by name, of these three: content is written, then the times are set.
 fn order(args: &[&str], scratch: &Scratch) -> Result<Vec<String>, Skip> {
-    let run = Run::new(CPZ).words("--threads=1 -aT").args(args);
-    let calls = run.words("s d").current_dir(scratch).calls()?;
+    let run = cpz(scratch, "--threads=1 -aT s d").args(args);
+    let calls = run.calls()?;
     let ordered = ["ftruncate", "sync_file_range", "utimensat"];
     let is_of_file = |call: &Call| {
         let name = call.name.as_str();
@@ -127,51 +142,13 @@ fn a_power_cut_during_the_copy_leaves_no_file_with_its_time_but_without_its_cont
 }
 
 #[test]
-fn files_that_an_update_keeps_are_written_too() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    build_few(&tree);
-    succeeds(&scratch, "-aT s d");
-    tree.plant("s/link->f d/link->f");
-    let run = |args: &[&str]| {
-        let run = Run::new(CPZ).words("--threads=1 -auT").args(args);
-        run.words("s d").current_dir(&scratch).calls()
-    };
-    // Two files, their directory, and the directory above it.
-    let with = sync_calls(or_skip!(run(&["--fsync"])));
-    assert_eq!(names(&with), ["fsync"; 4], "{with:?}");
-    assert!(sync_calls(or_skip!(run(&[]))).is_empty());
-}
-
-#[test]
-fn the_content_of_linked_files_is_written() {
-    let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    build_few(&tree);
-    tree.plant("s/link->f s/fifo<fifo>");
-    build_many(&Tree::at(scratch.at("many")));
-    let run = |args: &[&str]| {
-        let run = Run::new(CPZ).words("--threads=1 --link -P").args(args);
-        run.current_dir(&scratch).calls().map(sync_calls)
-    };
-    let few = or_skip!(run(&["--fsync", "s", "d1"]));
-    assert_eq!(names(&few), ["fsync"; 4], "{few:?}");
-    // The links are there already.
-    let again = or_skip!(run(&["--fsync", "-T", "s", "d1"]));
-    assert_eq!(names(&again), ["fsync"; 4], "{again:?}");
-    let many = or_skip!(run(&["--fsync", "many/s", "d2"]));
-    assert_eq!(names(&many), ["fsync", "fsync", "fsync", "fsync", "syncfs"]);
-    assert!(or_skip!(run(&["many/s", "d3"])).is_empty());
-}
-
-#[test]
 fn a_kept_file_that_may_not_be_read_is_written_with_its_filesystem() {
     needs!(root);
     let scratch = Scratch::new();
     let tree = Tree::at(&scratch);
     tree.plant("s/f=new s/f @1000000000 d/f=newer %200 d %777");
-    let run = Run::new(CPZ).words("--threads=1 -uT --fsync s d");
-    let outcome = run.current_dir(&scratch).uid(NOBODY).output();
+    let run = cpz(&scratch, "--threads=1 -uT --fsync s d").uid(NOBODY);
+    let outcome = run.output();
     assert_eq!(outcome.assert_success().stderr_text(), "");
 }
 
@@ -180,13 +157,11 @@ fn every_file_is_written_alone_to_a_server() {
     let scratch = Scratch::new();
     build_many(&Tree::at(&scratch));
     let mount = served!();
-    let dest = mount.at("d");
-    let args = ["--threads=1", "--fsync", "s"];
-    let run = Run::new(CPZ).args(args).arg(&dest).current_dir(&scratch);
-    let calls = sync_calls(or_skip!(run.calls()));
+    let run = cpz(&scratch, "--threads=1 --fsync s").arg(mount.at("d"));
+    let calls = or_skip!(sync_calls(&run));
     // Files, directories, and the directory above them.
     let number = 50 + (1 + 2 * 7 + 1) + 1;
-    assert_eq!(names(&calls), vec!["fsync"; number]);
+    assert_eq!(calls, vec!["fsync"; number]);
 }
 
 #[test]
@@ -213,40 +188,17 @@ fn an_error_of_the_disk_is_reported() {
 }
 
 #[test]
-fn files_that_are_kept_are_written_too() {
-    let scratch = Scratch::new();
-    build_many(&Tree::at(&scratch));
-    let run = Run::new(CPZ).words("--threads=1 -a --resume --fsync -T s d");
-    let run = run.current_dir(&scratch);
-    or_skip!(run.calls());
-    let again = sync_calls(run.calls().unwrap());
-    assert_eq!(
-        names(&again),
-        ["fsync", "fsync", "fsync", "fsync", "syncfs"]
-    );
-}
-
-#[test]
 fn files_on_a_server_do_not_keep_others_from_the_disk() {
     let scratch = Scratch::new();
-    let tree = Tree::at(&scratch);
-    tree.dir("d");
-    let mut args = vec!["--threads=1".to_owned(), "--fsync".to_owned()];
-    for number in 10..30 {
-        tree.plant(format!("f{number}=x"));
-        args.push(format!("f{number}"));
-    }
     let mount = served!();
-    tree.plant("z=x").symlink("d/z", mount.at("z"));
+    let tree = Tree::at(&scratch);
+    tree.plant("f{10..29}=x z=x d/")
+        .symlink("d/z", mount.at("z"));
     fs::write(mount.at("z"), "old").unwrap();
-    args.extend(["z", "d"].map(str::to_owned));
-    let run = cpz(&scratch, args);
-    let calls = sync_calls(or_skip!(run.calls()));
-    // Four files, the one on the server, and then everything else.
-    assert_eq!(
-        names(&calls),
-        ["fsync", "fsync", "fsync", "fsync", "fsync", "syncfs"]
-    );
+    let run = cpz(&scratch, "--threads=1 --fsync f{10..29} z d");
+    // The file on the server is written alone before everything else.
+    let expected = [&AT_ONCE[..4], &["fsync", "syncfs"]].concat();
+    assert_eq!(or_skip!(sync_calls(&run)), expected);
 }
 
 #[test]
