@@ -50,36 +50,35 @@ fn copies(source: &str, to: &Path) {
     });
 }
 
+#[track_caller]
+fn copies_from(fs: Fs) {
+    let from = or_skip!(on(fs));
+    build(&Tree::at(from.path()));
+    copies_to_each(from.path());
+}
+
 #[test]
 #[ignore = "slow"]
 fn copies_from_tmpfs() {
-    let from = or_skip!(on(Fs::Tmpfs));
-    build(&Tree::at(from.path()));
-    copies_to_each(from.path());
+    copies_from(Fs::Tmpfs);
 }
 
 #[test]
 #[ignore = "slow"]
 fn copies_from_ext4() {
-    let from = or_skip!(on(Fs::Ext4));
-    build(&Tree::at(from.path()));
-    copies_to_each(from.path());
+    copies_from(Fs::Ext4);
 }
 
 #[test]
 #[ignore = "slow"]
 fn copies_from_xfs() {
-    let from = or_skip!(on(Fs::Xfs));
-    build(&Tree::at(from.path()));
-    copies_to_each(from.path());
+    copies_from(Fs::Xfs);
 }
 
 #[test]
 #[ignore = "slow"]
 fn copies_from_btrfs() {
-    let from = or_skip!(on(Fs::Btrfs));
-    build(&Tree::at(from.path()));
-    copies_to_each(from.path());
+    copies_from(Fs::Btrfs);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `--link-dest` links to the unchanged files of an older copy, and `--itemize` says what happened to each dest.
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, path::Path};
 
 use testkit::{
     run::Outcome,
@@ -8,7 +8,7 @@ use testkit::{
     tree::{Scratch, Tree, plant},
 };
 
-use crate::support::{CP, cpz, succeeds};
+use crate::support::{CP, cpz, inode, succeeds};
 
 const SOURCE: &str = "s/sub/ s/file=1 @1.1 s/sub/below=2 @1.1 s/empty= @1.1 s/link->file @1.1";
 
@@ -28,10 +28,6 @@ fn sorted(outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
     lines
-}
-
-fn inode(path: impl AsRef<Path>) -> u64 {
-    fs::symlink_metadata(path).unwrap().ino()
 }
 
 fn everything(path: impl AsRef<Path>) -> Snapshot {

@@ -3,7 +3,6 @@
 use std::{
     fs,
     os::unix::fs::{MetadataExt, lchown},
-    path::Path,
     time::Duration,
 };
 
@@ -15,16 +14,12 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{CP, CPZ, after_boot, complaint, succeeds, wait_for_boot};
+use crate::support::{CP, CPZ, after_boot, complaint, inode, succeeds, wait_for_boot};
 
 const AT: Duration = Duration::from_nanos(1_000_000_001);
 
 fn build(tree: &Tree) {
     tree.plant("s/a=1 @1.1 s/b=2 @1.1 s/c==s/b s/link->a @1.1 s/fifo<fifo> @1.1 s @1.1");
-}
-
-fn inode(path: impl AsRef<Path>) -> u64 {
-    fs::symlink_metadata(path).unwrap().ino()
 }
 
 #[test]

@@ -16,7 +16,7 @@ use testkit::{
     tree::{Scratch, Tree, place},
 };
 
-use crate::support::{CPZ, NEWEST_CP, succeeds};
+use crate::support::{CPZ, NEWEST_CP, inode};
 
 const COPIES: [&[&str]; 2] = [&["-auT"], &["-aT", "--resume"]];
 
@@ -43,10 +43,6 @@ fn at(seconds: i64, nanoseconds: u32) -> SystemTime {
 fn write(path: &Path, content: &str, time: SystemTime) {
     assert_eq!(content.len(), BYTES);
     fs::write(path, content).unwrap();
-    set_time(path, time);
-}
-
-fn set_time(path: &Path, time: SystemTime) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_modified(time).unwrap();
 }
@@ -76,9 +72,16 @@ impl<'a> Pair<'a> {
         write(&self.source.at("f"), content, time);
     }
 
+    /// Returns a run that copies the source.
+    fn run(&self, options: &[&str]) -> Run {
+        let run = Run::new(CPZ).args(options);
+        run.arg(self.source.path()).arg(self.dest)
+    }
+
     fn copy(&self, options: &[&str]) {
-        let operands = [self.source.path(), self.dest].map(|path| path.to_str().unwrap());
-        succeeds("/", [options, &operands].concat());
+        let outcome = self.run(options).output();
+        outcome.assert_success();
+        assert_eq!(outcome.stdout, b"");
     }
 
     fn content(&self) -> String {
@@ -261,53 +264,27 @@ fn a_failed_copy_is_older_than_its_source_even_if_times_are_set_only_in_pairs() 
 #[ignore = "slow"]
 fn the_times_of_links_are_cut_too() {
     let mount = or_skip!(whole_seconds());
-    let source = Scratch::in_memory();
-    let (dest, tree) = (mount.path(), Tree::at(source.path()));
-    let copy = |options: &[&str]| {
-        let operands = [source.path(), dest].map(|path| path.to_str().unwrap());
-        succeeds("/", [options, &operands].concat());
-    };
+    let pair = Pair::to(mount.path());
+    let (link, tree) = (pair.dest.join("l"), Tree::at(&pair.source));
     for options in COPIES {
         let time = Duration::new(1_000_000_000, 5);
         tree.plant("l->one").mtime(time);
-        copy(&["-aT"]);
-        let inode = |path: &Path| {
-            use std::os::unix::fs::MetadataExt;
-            fs::symlink_metadata(path).unwrap().ino()
-        };
-        let before = inode(&dest.join("l"));
-        copy(options);
-        assert_eq!(inode(&dest.join("l")), before, "{options:?}");
-        fs::remove_file(source.at("l")).unwrap();
+        pair.copy(&["-aT"]);
+        let before = inode(&link);
+        pair.copy(options);
+        assert_eq!(inode(&link), before, "{options:?}");
+        fs::remove_file(pair.source.at("l")).unwrap();
         tree.plant("l->two").mtime(time + Duration::from_secs(1));
-        copy(options);
-        assert_eq!(fs::read_link(dest.join("l")).unwrap(), Path::new("two"));
-        fs::remove_file(source.at("l")).unwrap();
+        pair.copy(options);
+        assert_eq!(fs::read_link(&link).unwrap(), Path::new("two"));
+        fs::remove_file(pair.source.at("l")).unwrap();
     }
-}
-
-/// Runs cpz under strace. Returns the outcome, and the log of its calls of `utimensat`.
-fn traced(pair: &Pair<'_>, strace: &[&str], options: &[&str]) -> (testkit::run::Outcome, String) {
-    let dir = Scratch::new();
-    let log = dir.path().join("log");
-    let outcome = Run::new("strace")
-        .words("-f -e trace=utimensat,fstat -o")
-        .arg(&log)
-        .args(strace)
-        .arg(CPZ)
-        .args(options)
-        .arg(pair.source.path())
-        .arg(pair.dest)
-        .current_dir(&dir)
-        .output();
-    (outcome, fs::read_to_string(log).unwrap())
 }
 
 #[test]
 #[ignore = "slow"]
 fn a_filesystem_is_asked_rarely() {
     let mount = or_skip!(whole_seconds());
-    needs!("strace");
     let pair = Pair::to(mount.path());
     for number in 0..400_u32 {
         let time = at(1_000_000_000 + i64::from(number * 7919 % 400), number + 1);
@@ -316,12 +293,8 @@ fn a_filesystem_is_asked_rarely() {
     pair.copy(&["-aT"]);
     for options in COPIES {
         // Several workers would find the same new first or last time at once.
-        let (outcome, log) = traced(&pair, &[], &[&["--threads=1"], options].concat());
-        outcome.assert_status(0);
-        let calls = log
-            .lines()
-            .filter(|line| line.contains("utimensat("))
-            .count();
+        let calls = or_skip!(pair.run(options).arg("--threads=1").calls());
+        let calls = calls.iter().filter(|call| call.name == "utimensat").count();
         // Each new first or last time costs two calls, and the order of a listing says how many there are.
         assert!(calls < 60, "{calls}");
     }
@@ -340,11 +313,11 @@ fn a_run_that_is_killed_while_it_asks_leaves_no_file_that_looks_complete() {
                 for when in 1..=most {
                     pair.begin(at(1_000_000_000, 0));
                     pair.set_source("new", at(1_000_000_000 + later, 0));
-                    let inject = format!("inject={call}:signal=SIGKILL:when={when}");
-                    let (outcome, _) = traced(&pair, &["-e", &inject], options);
+                    let kill = format!("{call}:signal=SIGKILL:when={when}");
+                    let outcome = pair.run(options).with_faults(&kill).output();
                     killed += usize::from(outcome.status != Status::Exit(0));
                     pair.copy(options);
-                    assert_eq!(pair.content(), "new", "{options:?} {later} {inject}");
+                    assert_eq!(pair.content(), "new", "{options:?} {later} {kill}");
                 }
             }
         }
@@ -365,8 +338,7 @@ fn a_dry_run_asks_nothing_and_predicts_a_copy() {
     };
     let before = changed();
     for options in COPIES {
-        let run = Run::new(CPZ).arg("--dry-run").args(options);
-        let outcome = run.arg(pair.source.path()).arg(pair.dest).output();
+        let outcome = pair.run(options).arg("--dry-run").output();
         assert!(outcome.stdout_text().contains("/f' -> '"), "{outcome}");
     }
     assert_eq!(changed(), before);

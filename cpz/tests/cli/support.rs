@@ -1,6 +1,6 @@
 //! The comparison that most tests begin with, and helpers for tests of cpz alone.
 
-use std::{fs, path::Path, thread, time::Duration};
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path, thread, time::Duration};
 
 use testkit::{
     probe::{Fs, LoopMount, Skip},
@@ -37,6 +37,11 @@ pub(crate) fn succeeds(dir: impl AsRef<Path>, args: impl Words) {
 /// Returns the stderr of cpz, as if it had been called by its bare name.
 pub(crate) fn complaint(outcome: &Outcome) -> String {
     outcome.stderr_text().replace(CPZ, "cpz")
+}
+
+/// Returns the number of a file, or of a link itself.
+pub(crate) fn inode(path: impl AsRef<Path>) -> u64 {
+    fs::symlink_metadata(path).unwrap().ino()
 }
 
 /// Returns a filesystem with room for 500 entries.
