@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_engine::distribute::Role;
@@ -72,7 +73,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Counts what there is to do. Returns `true` if everything was counted.
-    pub(crate) fn count(&self, counts: &Counts) -> bool {
+    pub(crate) fn count(&self, counts: &Arc<Counts>) -> bool {
         match &self.work {
             Work::Removal(removal) => removal.count(self.operands(), counts),
             Work::Copy(copy, _) => copy.count(self.operands(), counts),

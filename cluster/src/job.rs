@@ -22,7 +22,7 @@ use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::invocation::Invocation;
 use fuc_cli::outcome::Outcome;
-use fuc_cli::progress::{self, LookAhead, Watch};
+use fuc_cli::progress::{self, LookAhead, Scan, Watch};
 use fuc_cli::quote;
 use fuc_cli::reporter::{self, Reporter};
 use fuc_cli::stats::{Run, Stats};
@@ -174,9 +174,9 @@ pub fn lead(job: MpiJob<'_>) -> Outcome {
         .passing_failures_to(&note);
     // A look-ahead would not keep to the rate.
     let look_ahead = order.max_rate.is_none().then(|| {
-        let count = |cancel, counts: &_| {
-            let engine = Engine::new(&order, filter.as_ref(), &cancel, None);
-            engine.count(counts)
+        let count = |scan: &Arc<Scan>| {
+            let engine = Engine::new(&order, filter.as_ref(), &scan.cancel(), None);
+            engine.count(scan.counts())
         };
         Box::new(count) as LookAhead<'_>
     });

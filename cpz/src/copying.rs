@@ -1,12 +1,13 @@
 //! Runs a copy with the resolved options.
 
 use std::ffi::OsString;
+use std::sync::Arc;
 
 use fuc_cli::console::Console;
 use fuc_cli::exclude::ExcludeFilter;
 use fuc_cli::flags::UsageError;
 use fuc_cli::outcome::Outcome;
-use fuc_cli::progress::{LookAhead, Paced};
+use fuc_cli::progress::{LookAhead, Paced, Scan};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
@@ -56,11 +57,11 @@ fn copy(request: Request, console: &Console) -> Outcome {
     }
     // A look-ahead would not keep to the rate.
     let look_ahead = limiter.is_none().then(|| {
-        let count = |cancel, counts: &_| {
+        let count = |scan: &Arc<Scan>| {
             copy.clone()
-                .filtered_by(Paced::new(filter.clone(), &cancel))
-                .cancelled_by(cancel)
-                .count(sources.iter(), counts)
+                .filtered_by(Paced::new(filter.clone(), scan, sources.iter().count()))
+                .cancelled_by(scan.cancel())
+                .count(sources.iter(), scan.counts())
         };
         Box::new(count) as LookAhead<'_>
     });

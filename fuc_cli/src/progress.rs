@@ -11,7 +11,7 @@
 //! mixes with a message, and is not drawn while a prompt waits for its answer. Without `--progress`
 //! there are only the counts, which SIGUSR1 shows.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ use crate::tool::Tool;
 use line::ProgressLine;
 use text::{Moment, Totals};
 
-pub use pace::Paced;
+pub use pace::{Paced, Scan};
 
 mod line;
 mod pace;
@@ -119,16 +119,36 @@ pub fn ignore_requests() {
     sys::on_status_request(|| {});
 }
 
-/// Counts what a run finds, until the token cancels it. Returns `true` if it has counted everything. Its filter is [`Paced`].
-pub type LookAhead<'a> = Box<dyn FnOnce(Cancel, &Counts) -> bool + Send + 'a>;
+/// Counts what a run finds, until the scan is cancelled. Returns `true` if it has counted everything. Its filter is [`Paced`].
+pub type LookAhead<'a> = Box<dyn FnOnce(&Arc<Scan>) -> bool + Send + 'a>;
 
 /// The state that the line shares with the thread of the run and with the look-ahead.
 #[derive(Debug, Default)]
 struct LineState {
     /// Is `true` once the line was shown.
     is_shown: AtomicBool,
+    /// The look-ahead, and the number of entries that were done when it began.
+    scan: Arc<Scan>,
+    before: AtomicU64,
     /// The amount of work, once the look-ahead is at its end.
     expected: OnceLock<Expected>,
+}
+
+impl LineState {
+    /// Returns the number of entries that a look-ahead does not find, if so many are done. That of a removal does not find
+    /// what was removed before it came there: all that was removed before it began, and probably a half of what was removed
+    /// since then.
+    fn missed(&self, tool: Tool, done: u64) -> u64 {
+        match tool {
+            Tool::Copy => 0,
+            Tool::Remove => self.before.load(Ordering::Relaxed).midpoint(done),
+        }
+    }
+
+    /// Estimates the amount of work while the look-ahead goes on, if so many entries are done.
+    fn estimate(&self, tool: Tool, done: u64) -> Option<f64> {
+        Some(self.scan.estimate()? + self.missed(tool, done) as f64)
+    }
 }
 
 /// The amount of work that a look-ahead has found.
@@ -185,15 +205,20 @@ impl Watch {
     ) -> Summary {
         let mut line = ProgressLine::new(self, console.charset(), start, Arc::clone(shared));
         console.set_status_line(Some(Box::new(move || line.redraw())));
-        let cancel = Cancel::new();
-        let count_token = cancel.clone();
         thread::scope(|scope| {
             let mut count = look_ahead.map(|look_ahead| {
                 || {
-                    let before = self.counts.entries();
-                    let counts = Counts::default();
-                    if look_ahead(count_token, &counts) {
-                        let _ = shared.expected.set(self.expected(before, &counts));
+                    shared
+                        .before
+                        .store(self.counts.entries(), Ordering::Relaxed);
+                    if look_ahead(&shared.scan) {
+                        let counts = shared.scan.counts();
+                        let missed = shared.missed(self.tool, self.counts.entries());
+                        let _ = shared.expected.set(Expected {
+                            entries: counts.entries() + missed,
+                            bytes: counts.bytes(),
+                            work: counts.work() + missed,
+                        });
                     }
                 }
             });
@@ -216,27 +241,10 @@ impl Watch {
             let _end = EndDrawing {
                 console,
                 drawing: drawing.ok().map(|drawing| drawing.thread().clone()),
-                look_ahead: cancel,
+                look_ahead: shared.scan.cancel(),
             };
             run()
         })
-    }
-
-    /// Returns the amount of work of the whole run. `before` is the number of entries that were done when the
-    /// look-ahead began.
-    ///
-    /// The look-ahead of a removal does not find what was removed before it came there: all that was
-    /// removed before it began, and probably a half of what was removed since then.
-    fn expected(&self, before: u64, counts: &Counts) -> Expected {
-        let missed = match self.tool {
-            Tool::Copy => 0,
-            Tool::Remove => before.midpoint(self.counts.entries()),
-        };
-        Expected {
-            entries: counts.entries() + missed,
-            bytes: counts.bytes(),
-            work: counts.work() + missed,
-        }
     }
 }
 

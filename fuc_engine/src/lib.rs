@@ -103,13 +103,14 @@
 //! progress of a run can be shown as a portion of its [work](Counts::work).
 //!
 //! ```
+//! use std::sync::Arc;
 //! use fuc_engine::{CopyOp, Counts};
 //!
 //! # let dir = tempfile::tempdir().unwrap();
 //! # let tree = dir.path().join("tree");
 //! # std::fs::create_dir(&tree).unwrap();
 //! # std::fs::write(tree.join("file"), "content").unwrap();
-//! let ahead = Counts::default();
+//! let ahead = Arc::<Counts>::default();
 //! CopyOp::new().count([tree], &ahead);
 //! println!("{} entries with {} bytes", ahead.entries(), ahead.bytes());
 //! # assert_eq!((ahead.entries(), ahead.bytes()), (2, 7));

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::iter;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 
 use fuc_cli::console::Console;
@@ -12,7 +13,7 @@ use fuc_cli::flags::UsageError;
 use fuc_cli::invocation::Personality;
 use fuc_cli::name_list::NameList;
 use fuc_cli::outcome::Outcome;
-use fuc_cli::progress::{LookAhead, Paced, Watch};
+use fuc_cli::progress::{LookAhead, Paced, Scan, Watch};
 use fuc_cli::rate::Limiter;
 use fuc_cli::reporter::Reporter;
 use fuc_cli::stats::Run;
@@ -102,12 +103,12 @@ fn remove(
     let summary = match operands {
         OperandSource::Named(operands) => {
             let operands = || operands.iter().map(PathBuf::from);
-            let count = |cancel, counts: &_| {
+            let count = |scan: &Arc<Scan>| {
                 removal
                     .clone()
-                    .filtered_by(Paced::new(filter.clone(), &cancel))
-                    .cancelled_by(cancel)
-                    .count(operands(), counts)
+                    .filtered_by(Paced::new(filter.clone(), scan, operands().len()))
+                    .cancelled_by(scan.cancel())
+                    .count(operands(), scan.counts())
             };
             // A look-ahead would not keep to the rate.
             let look_ahead = limiter.is_none().then(|| Box::new(count) as LookAhead<'_>);

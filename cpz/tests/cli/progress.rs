@@ -2,11 +2,13 @@
 //!
 //! A source that is a FIFO blocks a run until the test has seen the expected text on stderr.
 
-use std::{fs::File, thread};
+use std::{fs::File, thread, time::Duration};
 
 use testkit::{
+    or_skip,
+    probe::{FuseMount, Habits},
     run::{Input, Live, Outcome, Run, Signal, Status, Stream},
-    tree::Scratch,
+    tree::{Scratch, Tree},
 };
 
 use crate::support::{CPZ, cpz};
@@ -327,6 +329,23 @@ fn the_first_line_has_a_percentage_if_counting_is_quick() {
     };
     // On a busy machine, counting two files may take longer.
     assert!((0..10).any(|_| has_one()));
+}
+
+#[test]
+fn before_everything_is_counted_the_percentage_is_an_estimate() {
+    let served = or_skip!(FuseMount::with(Habits::default()));
+    let names: String = (0..30).map(|n| format!("{n}/a= {n}/b= ")).collect();
+    Tree::at(served.path()).plant(names);
+    served.set_latency(Duration::from_millis(10));
+    let held = Held::new();
+    let path = served.path().display();
+    let mut live = held.start(&format!("--threads=1 --progress=always f fifo {path} d"));
+    // All files together take 10 ms for each of 60 names, and more for their directories.
+    live.wait_for(Stream::Stderr, "~0%  1 entry, 5 B");
+    served.set_latency(Duration::ZERO);
+    let outcome = held.finish(live);
+    assert_eq!(outcome.status, Status::Exit(0));
+    assert!(outcome.stderr_text().contains(" entries copied, "));
 }
 
 #[test]

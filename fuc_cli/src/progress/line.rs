@@ -94,16 +94,14 @@ impl ProgressLine {
         let active = self.activity.time(elapsed);
         let per_second = self.speed.update(amount, active);
         let work_per_second = self.work_speed.update(work, active);
-        let ahead = self.shared.expected.get().map(|expected| {
-            let left = expected.work.saturating_sub(work);
-            Ahead {
-                entries: expected.entries.max(entries),
-                bytes: expected.bytes.max(bytes),
-                portion: work as f64 / expected.work.max(work).max(1) as f64,
-                left: Duration::try_from_secs_f64(left as f64 / work_per_second)
-                    .ok()
-                    .filter(|&left| left < LONGEST_ETA),
-            }
+        let expected = self.shared.expected.get();
+        let all = expected.map(|expected| expected.work as f64);
+        let all = all.or_else(|| self.shared.estimate(self.tool, entries));
+        let work = work as f64;
+        let all = all.map(|all| all.max(work).max(1.0));
+        let left = all.and_then(|all| {
+            let left = Duration::try_from_secs_f64((all - work) / work_per_second);
+            left.ok().filter(|&left| left < LONGEST_ETA)
         });
         let view = View {
             tool: self.tool,
@@ -111,7 +109,12 @@ impl ProgressLine {
             bytes,
             per_second: per_second as u64,
             elapsed,
-            ahead,
+            portion: all.map(|all| work / all),
+            left,
+            ahead: expected.map(|expected| Ahead {
+                entries: expected.entries.max(entries),
+                bytes: expected.bytes.max(bytes),
+            }),
             directory: self.counts.directory(),
         };
         view.line(columns, self.charset)

@@ -63,6 +63,10 @@ pub(super) struct View {
     /// Bytes of a copy, entries of a removal.
     pub(super) per_second: u64,
     pub(super) elapsed: Duration,
+    /// The part of the work that is done, from 0 to 1. Without the result of the look-ahead it is estimated.
+    pub(super) portion: Option<f64>,
+    /// The time until the end, which is estimated likewise.
+    pub(super) left: Option<Duration>,
     /// The result of the look-ahead, once it is at its end.
     pub(super) ahead: Option<Ahead>,
     pub(super) directory: Option<PathBuf>,
@@ -73,9 +77,6 @@ pub(super) struct View {
 pub(super) struct Ahead {
     pub(super) entries: u64,
     pub(super) bytes: u64,
-    /// The part of the work that is done, from 0 to 1.
-    pub(super) portion: f64,
-    pub(super) left: Option<Duration>,
 }
 
 impl View {
@@ -110,21 +111,24 @@ impl View {
             Tool::Copy => parts.push((3, format!("{}/s", Bytes(self.per_second)))),
             Tool::Remove => parts.push((3, format!("{}/s", Count(self.per_second)))),
         }
-        match self.ahead {
-            None => parts.push((2, Clock(self.elapsed).to_string())),
-            Some(Ahead { left, .. }) => {
-                parts.extend(left.map(|left| (2, format!("ETA {}", Clock(left)))));
-            }
+        match (self.left.map(Clock), self.ahead) {
+            (Some(left), Some(_)) => parts.push((2, format!("ETA {left}"))),
+            (Some(left), None) => parts.push((2, format!("ETA ~{left}"))),
+            (None, Some(_)) => {}
+            (None, None) => parts.push((2, Clock(self.elapsed).to_string())),
         }
         parts
     }
 
     /// Returns the line, at most `columns` wide. It gets a bar only if `columns` is not [`usize::MAX`].
     pub(super) fn line(&self, columns: usize, charset: Charset) -> String {
-        let percent = self.ahead.map(|ahead| {
+        let percent = self.portion.map(|portion| {
             // Not 100 before the end, because the amount of work of a removal is estimated.
-            let percent = (ahead.portion * 100.0).min(99.0) as u8;
-            format!("{percent:2}%")
+            let percent = (portion * 100.0).min(99.0) as u8;
+            match self.ahead {
+                Some(_) => format!("{percent:2}%"),
+                None => format!("~{percent}%"),
+            }
         });
         let mut parts = self.parts();
         let text = |parts: &[(u8, String)]| {
@@ -145,8 +149,8 @@ impl View {
             line = text(&parts);
         }
         line.truncate(columns);
-        if let Some(ahead) = self.ahead
-            && let Some(bar) = bar(ahead.portion, columns)
+        if let Some(portion) = self.portion
+            && let Some(bar) = bar(portion, columns)
             && bar.len() + line.len() <= columns
         {
             line.insert_str(0, &bar);
@@ -219,11 +223,11 @@ mod tests {
                 Tool::Remove => 148_414,
             },
             elapsed: Duration::from_secs(3),
+            portion: Some(0.4242),
+            left: Some(Duration::from_secs(4)),
             ahead: Some(Ahead {
                 entries: 60_615,
                 bytes: 5_046_586_573,
-                portion: 0.4242,
-                left: Some(Duration::from_secs(4)),
             }),
             directory: Some("a/source/with/directories".into()),
         }
@@ -264,9 +268,14 @@ mod tests {
     #[test]
     fn a_line_shows_what_is_known() {
         let full = || view(Tool::Copy);
-        let uncounted = || View {
+        let estimated = || View {
             ahead: None,
             ..full()
+        };
+        let uncounted = || View {
+            portion: None,
+            left: None,
+            ..estimated()
         };
         let without_bytes = |view: View| View {
             bytes: 0,
@@ -291,6 +300,11 @@ mod tests {
                 "42%  28,826 of 60,615 entries, ETA 0:04",
             ),
             (without_bytes(full()), 30, "42%  28,826 of 60,615 entries"),
+            (
+                estimated(),
+                79,
+                "[====>     ] ~42%  28,826 entries, 1.9 GiB, 952 MiB/s, ETA ~0:04",
+            ),
             (
                 uncounted(),
                 79,

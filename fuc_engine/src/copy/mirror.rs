@@ -39,7 +39,7 @@ use crate::error::{Cause, Error, Operation, Refusal};
 use crate::filter::{Candidate, Verdict};
 use crate::hashing::{HashMap, HashSet, Seeded};
 use crate::node::{Dir, Side};
-use crate::observer::{Counts, Event, Observer};
+use crate::observer::{Event, Observer};
 use crate::remove::RemoveOp;
 use crate::report::Tally;
 use crate::sync::lock;
@@ -350,7 +350,7 @@ impl Mirror<'_, '_> {
         let Some(most) = self.deletion.most else {
             return true;
         };
-        let counts = Counts::default();
+        let counts = Arc::default();
         removal.count([name.into()], &counts);
         let (entries, deletions) = (counts.entries(), &self.ctx.deletions);
         let add = |permitted| Some(permitted + entries).filter(|sum| *sum <= most);

@@ -215,7 +215,7 @@ impl<'a> CopyOp<'a> {
         CopyRun::new(self, dest, observer).run(sources)
     }
 
-    /// Counts the entries and bytes that a run on these sources would copy, and adds them to `counts`.
+    /// Counts the entries and bytes that a run on these sources would copy, and adds each to `counts` when it is found.
     /// Changes nothing.
     ///
     /// Dests are not looked at: sources that stay uncopied because of the [rules](Self::rules) count, too.
@@ -226,7 +226,7 @@ impl<'a> CopyOp<'a> {
     /// all symbolic links are followed: then one entry may stand for any number of others. If hard links are kept,
     /// a file with several names counts once. Returns `false` if there are so many of them that some may count
     /// more than once.
-    pub fn count(&self, sources: impl IntoIterator<Item = PathBuf>, counts: &Counts) -> bool {
+    pub fn count(&self, sources: impl IntoIterator<Item = PathBuf>, counts: &Arc<Counts>) -> bool {
         let symlinks = match self.dereference {
             Dereference::Never => Symlinks::NoFollow,
             Dereference::Operands => Symlinks::Follow,

@@ -62,12 +62,12 @@ impl Content {
 }
 
 impl Survey<'_> {
-    /// Adds what is counted to `counts`. Returns `true` unless it was cancelled, or some bytes may be counted more than
+    /// Adds each entry to `counts` when it is found. Returns `true` unless it was cancelled, or some bytes may be counted more than
     /// once.
     pub(crate) fn count(
         self,
         operands: impl IntoIterator<Item = PathBuf>,
-        counts: &Counts,
+        counts: &Arc<Counts>,
     ) -> bool {
         let Setup {
             dir,
@@ -77,7 +77,7 @@ impl Survey<'_> {
         } = self.setup;
         let found = Arc::new(Found {
             content: self.content,
-            counts: Counts::default(),
+            counts: Arc::clone(counts),
             seen: Mutex::default(),
         });
         let removal = RemoveOp {
@@ -113,7 +113,6 @@ impl Survey<'_> {
         if cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return false;
         }
-        counts.add(found.counts.entries(), found.counts.bytes());
         lock(&found.seen).len() < MOST_REMEMBERED
     }
 }
@@ -128,7 +127,7 @@ impl Observer for Silent {
 /// The entries that were found so far.
 struct Found {
     content: Content,
-    counts: Counts,
+    counts: Arc<Counts>,
     /// Files with several names, of which one was counted. At most [`MOST_REMEMBERED`].
     seen: Mutex<HashSet<FileId>>,
 }

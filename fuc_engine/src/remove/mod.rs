@@ -30,6 +30,7 @@
 //! | `node` | the state of a directory in flight; a name to remove, and the directory that it is in |
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::observer::{Counts, Observer, Summary};
@@ -117,14 +118,14 @@ impl RemoveOp<'_> {
         run::remove_all(self, &mut operands.into_iter(), observer)
     }
 
-    /// Counts the entries that a run on these operands would remove, and adds them to `counts`. Changes
-    /// nothing.
+    /// Counts the entries that a run on these operands would remove, and adds each to `counts` when it is
+    /// found. Changes nothing.
     ///
     /// It may run beside the removal itself, and then counts the entries that it finds. It needs the
     /// calling thread only. Entries that cannot be looked at are not counted.
     ///
     /// Returns `true` if everything was counted, and `false` if it was [cancelled](Self::cancelled_by).
-    pub fn count(&self, operands: impl IntoIterator<Item = PathBuf>, counts: &Counts) -> bool {
+    pub fn count(&self, operands: impl IntoIterator<Item = PathBuf>, counts: &Arc<Counts>) -> bool {
         let survey = Survey {
             setup: &self.setup,
             recursive: self.recursive,

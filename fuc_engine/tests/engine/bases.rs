@@ -4,7 +4,7 @@ use std::{
     fs::{self, File},
     num::NonZeroUsize,
     path::{Path, PathBuf},
-    sync::Mutex,
+    sync::{Arc, Mutex},
 };
 
 use fuc_engine::{
@@ -361,7 +361,7 @@ fn an_open_directory_is_emptied_and_counted() {
     let scratch = Scratch::new();
     build(scratch.path());
     let open = File::open(scratch.at("to")).unwrap();
-    let [removal, copy] = [Counts::default(), Counts::default()];
+    let [removal, copy] = [Arc::<Counts>::default(), Arc::<Counts>::default()];
     assert!(
         RemoveOp::new()
             .in_dir(&open)

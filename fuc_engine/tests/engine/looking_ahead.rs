@@ -26,7 +26,7 @@ fn tree() -> Scratch {
 fn a_removal_counts_entries_and_removes_none() {
     let scratch = tree();
     let operands = [scratch.at("t"), scratch.at("missing")];
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     let remove = RemoveOp::default();
     assert!(remove.count(paths(&operands), &counts));
     assert_eq!((counts.entries(), counts.bytes()), (9, 0));
@@ -34,7 +34,7 @@ fn a_removal_counts_entries_and_removes_none() {
     assert_eq!(summary.entries, counts.entries());
 
     let scratch = tree();
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     let flat = RemoveOp::new().with(|options| options.recursive = false);
     assert!(flat.count(paths([scratch.at("t")]), &counts));
     assert_eq!(counts.entries(), 1);
@@ -44,7 +44,7 @@ fn a_removal_counts_entries_and_removes_none() {
 fn a_copy_counts_bytes_of_names_or_of_files() {
     let scratch = tree();
     let count = |copy: CopyOp| {
-        let counts = Counts::default();
+        let counts = Arc::<Counts>::default();
         let is_complete = copy.count(paths([scratch.at("t")]), &counts);
         is_complete.then_some((counts.entries(), counts.bytes()))
     };
@@ -68,7 +68,7 @@ fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
             .plant(format!("{number}/file==1/file"));
     }
     let copy = CopyOp::new().with(|copy| copy.preserve = Preserve::all());
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     assert!(copy.count(paths([scratch.at("4")]), &counts));
     let copied = copy.copy(scratch.at("4"), scratch.at("copy"));
     assert_eq!(counts.bytes(), copied.unwrap().bytes);
@@ -83,12 +83,12 @@ fn skipped_directories_count_for_a_copy_only() {
         true => Verdict::Skip,
         false => Verdict::Take,
     });
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     let copy = CopyOp::new().filtered_by(Arc::clone(&filter));
     assert!(copy.count(paths([&top]), &counts));
     let copied = copy.copy(&top, scratch.at("copy")).unwrap();
     assert_eq!((counts.entries(), copied.entries), (9, 9));
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     let removal = RemoveOp::new().filtered_by(filter);
     assert!(removal.count(paths([&top]), &counts));
     // The operand counts, although it stays because of the skipped directories.
@@ -105,7 +105,7 @@ fn holes_are_not_counted() {
     file.set_len(1 << 30).unwrap();
     // Some filesystems allocate blocks only when they write them.
     file.sync_all().unwrap();
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     let copy = CopyOp::new();
     assert!(copy.count(paths([&path]), &counts));
     let summary = copy.copy(&path, scratch.at("copy")).unwrap();
@@ -120,7 +120,7 @@ fn times_of_access_stay() {
         .unwrap()
         .set_times(fs::FileTimes::new().set_accessed(std::time::UNIX_EPOCH))
         .unwrap();
-    assert!(CopyOp::default().count(paths([scratch.at("t")]), &Counts::default()));
+    assert!(CopyOp::default().count(paths([scratch.at("t")]), &Arc::default()));
     assert_eq!(directory.metadata().unwrap().atime(), 0);
 }
 
@@ -128,7 +128,7 @@ fn times_of_access_stay() {
 fn a_deep_tree_takes_few_descriptors() {
     let scratch = Scratch::in_memory();
     testkit::tree::chain(scratch.at("t"), 2000);
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     assert!(RemoveOp::default().count(paths([scratch.at("t")]), &counts));
     assert!(counts.entries() >= 2000, "{}", counts.entries());
     testkit::tree::remove_for_sure(scratch.at("t")).unwrap();
@@ -140,7 +140,7 @@ fn a_cancelled_count_says_so() {
     let cancel = Cancel::new();
     cancel.cancel();
     let remove = RemoveOp::default().cancelled_by(cancel.clone());
-    let counts = Counts::default();
+    let counts = Arc::<Counts>::default();
     assert!(!remove.count(paths([scratch.at("t")]), &counts));
-    assert_eq!(counts.entries(), 0);
+    assert!(counts.entries() < 9, "{counts:?}");
 }
