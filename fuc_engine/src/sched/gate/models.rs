@@ -84,7 +84,12 @@ impl Run {
             }
             if gate.is_starving() {
                 let oldest = stack[0];
-                self.start(gate.hand_over(|_| stack.pop_front().into_iter().collect()));
+                let share = match self.setting {
+                    // A worker with one task would not park.
+                    Setting::TargetFalls => 2,
+                    _ => 1,
+                };
+                self.start(gate.hand_over(|_| stack.drain(..share).collect()));
                 if self.setting == Setting::GiveAndWait && !stack.contains(&oldest) {
                     self.wait_for(oldest);
                 }

@@ -56,53 +56,6 @@ fn assert_ended(gate: &Gate<u32>) {
 }
 
 #[test]
-fn no_task_is_given_before_the_governor_wants_a_second_worker() {
-    let gate = gate();
-    assert_eq!(gate.hand_over(|_| panic!("one worker is enough")), None);
-    gate.set_target(2, MAIN);
-    assert!(gate.is_starving());
-    assert_eq!(give(&gate, 7), Some(Recipient::New(OTHER)));
-    assert!(!gate.is_starving());
-    assert_eq!(gate.hand_over(|_| panic!("two workers are enough")), None);
-    assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
-}
-
-#[test]
-fn an_idle_worker_gets_tasks_before_a_thread_is_started() {
-    let gate = gate_of(2);
-    gate.set_target(2, MAIN);
-    gate.go_idle();
-    assert_eq!(give(&gate, 7), Some(Recipient::Idle));
-    assert_eq!(gate.await_first_tasks(OTHER, None), Some([7].into()));
-}
-
-#[test]
-fn a_run_ends_when_all_workers_are_idle() {
-    let gate = gate_of(2);
-    gate.go_idle();
-    assert_ended(&gate);
-    assert!(!gate.is_over());
-}
-
-#[test]
-fn workers_without_tasks_take_spares_and_stay_active() {
-    let gate = gate();
-    gate.set_target(2, MAIN);
-    gate.leave_spare(|| panic!("no other worker runs"));
-    let gate = gate_of(2);
-    for task in 1..20 {
-        gate.leave_spare(|| Some(task));
-    }
-    assert_eq!(gate.lock().spares, [1, 2], "one for each worker");
-    assert_next(&gate, OTHER, 1);
-    assert_next(&gate, MAIN, 2);
-    assert!(gate.has_company() && !gate.is_starving());
-    gate.go_idle();
-    assert!(gate.is_starving());
-    assert_ended(&gate);
-}
-
-#[test]
 fn a_spare_waits_for_a_running_worker_even_if_another_one_is_idle() {
     let gate = gate_of(3);
     gate.go_idle();
@@ -162,31 +115,17 @@ fn a_worker_too_many_leaves_spares_to_others() {
 }
 
 #[test]
-fn a_parked_worker_goes_on_when_an_active_one_goes_idle() {
-    let gate = gate_of(2);
-    gate.set_target(1, MAIN);
-    assert!(gate.has_surplus());
-    assert!(!gate.park(MAIN, || panic!("the leader does not park")));
-    std::thread::scope(|scope| {
-        let parked = scope.spawn(|| gate.park(OTHER, || ()));
-        while gate.has_surplus() {
-            std::thread::yield_now();
-        }
-        gate.go_idle();
-        assert!(parked.join().unwrap());
-    });
-    assert!(!gate.has_surplus() && !gate.has_company());
-}
-
-#[test]
 fn a_worker_that_runs_out_of_tasks_is_not_the_leader_any_more() {
     let gate = gate_of(2);
     gate.set_target(2, OTHER);
-    gate.leave_spare(|| Some(1));
+    assert_eq!(gate.lock().leader, Some(OTHER));
+    gate.go_idle();
+    gate.defer_until_idle(1);
     assert_next(&gate, OTHER, 1);
-    gate.set_target(1, MAIN);
-    assert_eq!(gate.lock().leader, Some(MAIN));
-    gate.lock().leader = None;
+    assert_eq!(gate.lock().leader, None);
+    give(&gate, 2);
+    assert_eq!(gate.await_first_tasks(MAIN, None), Some([2].into()));
+    gate.lock().target = 1;
     assert!(!gate.park(OTHER, || panic!("the first to park is the leader")));
 }
 
@@ -223,24 +162,11 @@ fn a_busy_worker_takes_each_batch_for_which_no_worker_is_idle() {
 fn a_busy_worker_leaves_a_batch_to_an_idle_one() {
     let gate = gate_of(2);
     gate.go_idle();
+    assert!(!gate.has_company());
     Inlet(&gate).put([1].into(), 0);
     assert!(!gate.has_delivery());
     assert_eq!(gate.take_batch(), None);
     assert!(gate.has_company());
-}
-
-#[test]
-fn the_last_active_worker_takes_the_deferred_tasks_one_by_one() {
-    let gate = gate_of(2);
-    for task in [1, 2] {
-        gate.defer_until_idle(task);
-    }
-    gate.lock().idle += 1;
-    assert_eq!(gate.lock().take_for_idle(), None, "the other worker runs");
-    for task in [1, 2] {
-        assert_next(&gate, MAIN, task);
-    }
-    assert_ended(&gate);
 }
 
 #[test]

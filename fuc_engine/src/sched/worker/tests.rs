@@ -1,7 +1,6 @@
 //! Tests of workers that run small jobs.
 
 use super::*;
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
@@ -37,17 +36,6 @@ impl<S: Sync> Numbers<S> {
     fn run_from(&self, task: u32) {
         scope(self, |worker| {
             worker.push(task, When::Next);
-            worker.run_all();
-        });
-    }
-
-    /// Queues tasks, and runs them and those that they queue, by two workers. Tasks that wait for each other need both. If other
-    /// processes delay the run, the governor would try a single worker.
-    fn run_by_two(&self, tasks: RangeInclusive<u32>) {
-        scope(self, |worker| {
-            let _governor = worker.shared.governor.lock().unwrap();
-            worker.shared.gate.set_target(2, MAIN);
-            tasks.for_each(|task| worker.push(task, When::Next));
             worker.run_all();
         });
     }
@@ -220,17 +208,6 @@ fn the_limits_are_not_asked_for_in_a_small_run() {
     assert!(has_governor_after(SMALL_RUN + 2));
 }
 
-#[test]
-fn a_run_of_which_much_is_known_to_be_left_is_not_small() {
-    let job = numbers((), 1, 1, |(), _, worker| {
-        worker.expect_many();
-        worker.shared.meter.set_due(Some(Duration::ZERO));
-        worker.checkpoint();
-        assert!(worker.shared.governor.lock().unwrap().is_some());
-    });
-    job.run_from(0);
-}
-
 /// Another worker seems to be in zone 0, until task 199 runs. Even tasks are in this zone, and odd ones in zone 1.
 fn record_zones(
     order: &Mutex<Vec<u32>>,
@@ -250,30 +227,17 @@ fn record_zones(
     worker.leave_zones();
 }
 
-/// Queues the tasks, and returns in which order [`record_zones`] runs them.
-fn order_in_zones(tasks: impl Iterator<Item = u32>) -> Vec<u32> {
+#[test]
+fn a_task_is_put_off_behind_a_few_others_only() {
     let job = numbers(Mutex::default(), 1, 1, record_zones);
     scope(&job, |worker| {
         worker.shared.occupancy.count_in(Zones::NONE.plus(0));
-        tasks.for_each(|task| worker.push(task, When::Next));
+        let odd = (0..100).map(|task| 2 * task + 1);
+        odd.chain([0])
+            .for_each(|task| worker.push(task, When::Next));
         worker.run_all();
     });
-    job.state.into_inner().unwrap()
-}
-
-#[test]
-fn tasks_in_an_occupied_zone_run_after_others() {
-    let order = order_in_zones(0..6);
-    assert_eq!(order[..3], [5, 3, 1]);
-    let mut rest = order[3..].to_vec();
-    rest.sort_unstable();
-    assert_eq!(rest, [0, 2, 4]);
-}
-
-#[test]
-fn a_task_is_put_off_behind_a_few_others_only() {
-    let odd = (0..100).map(|task| 2 * task + 1);
-    let order = order_in_zones(odd.chain([0]));
+    let order = job.state.into_inner().unwrap();
     assert_eq!(order.iter().position(|&task| task == 0), Some(MOST_PUT_OFF));
     assert_eq!(order.len(), 101);
 }
@@ -337,38 +301,6 @@ fn a_worker_for_which_others_wait_does_not_park() {
     });
 }
 
-/// The tasks that the started thread has run, in order.
-#[derive(Default)]
-struct Given {
-    tasks: Mutex<Vec<u32>>,
-    changed: Condvar,
-}
-
-/// Task 0 queues tasks 1 to 7, gives some away, and waits until another worker has run three.
-fn record_given(given: &Given, task: u32, worker: &mut Worker<'_, '_, Numbers<Given>>) {
-    let mut tasks = given.tasks.lock().unwrap();
-    if task > 0 {
-        tasks.push(task);
-        given.changed.notify_all();
-        return;
-    }
-    drop(tasks);
-    (1..=7).for_each(|task| worker.push(task, When::Next));
-    worker.checkpoint();
-    wait_while(&given.tasks, &given.changed, |tasks| tasks.len() < 3);
-    let tasks = given.tasks.lock().unwrap();
-    assert_eq!(*tasks, [7, 5, 1], "task 3 exceeds a batch");
-}
-
-#[test]
-fn a_worker_gives_away_every_other_one_of_its_newest_tasks_and_the_oldest() {
-    let job = numbers(Given::default(), 2, 3, record_given);
-    job.run_by_two(0..=0);
-    let mut tasks = job.state.tasks.into_inner().unwrap();
-    tasks.sort();
-    assert_eq!(tasks, [1, 2, 3, 4, 5, 6, 7]);
-}
-
 /// The tasks that the two workers have run, in order.
 struct Paused {
     caller: ThreadId,
@@ -377,22 +309,6 @@ struct Paused {
 }
 
 impl Paused {
-    /// Queues `tasks` and runs them. Returns the tasks that the caller and the other worker have run.
-    fn run_with(
-        tasks: RangeInclusive<u32>,
-        max_batch: usize,
-        run: fn(&Self, u32, &mut Worker<'_, '_, Numbers<Self>>),
-    ) -> [Vec<u32>; 2] {
-        let state = Self {
-            caller: thread::current().id(),
-            ran: Mutex::default(),
-            changed: Condvar::new(),
-        };
-        let job = numbers(state, 2, max_batch, run);
-        job.run_by_two(tasks);
-        job.state.ran.into_inner().unwrap()
-    }
-
     fn record(&self, task: u32) {
         let is_other = thread::current().id() != self.caller;
         self.ran.lock().unwrap()[usize::from(is_other)].push(task);
@@ -422,34 +338,23 @@ fn pause(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>
 
 #[test]
 fn a_task_queued_under_those_of_the_running_one_stays_above_older_ones_if_some_are_given_away() {
-    let [caller, other] = Paused::run_with(0..=3, 3, pause);
+    let state = Paused {
+        caller: thread::current().id(),
+        ran: Mutex::default(),
+        changed: Condvar::new(),
+    };
+    let job = numbers(state, 2, 3, pause);
+    scope(&job, |worker| {
+        // If other processes delay the run, the governor would try a single worker.
+        let _governor = worker.shared.governor.lock().unwrap();
+        worker.shared.gate.set_target(2, MAIN);
+        (0..=3).for_each(|task| worker.push(task, When::Next));
+        worker.run_all();
+    });
+    let [caller, other] = job.state.ran.into_inner().unwrap();
     assert_eq!(other, [16, 14, 0]);
     // The two oldest became spares, because operations may be slow at the beginning.
     assert_eq!(caller, [3, 15, 13, 12, 11, 10, 1, 2]);
-}
-
-/// The other worker gets task 1, and waits in it until the caller runs task 3. Task 3 waits until the other worker has
-/// run task 4, which task 2 queued together with it.
-fn wait_in_last(paused: &Paused, task: u32, worker: &mut Worker<'_, '_, Numbers<Paused>>) {
-    paused.record(task);
-    match task {
-        0 => {
-            (1..=2).for_each(|task| worker.push(task, When::Next));
-            worker.checkpoint();
-        }
-        1 => paused.wait_while(|[caller, _]| !caller.contains(&3)),
-        2 => [4, 3]
-            .into_iter()
-            .for_each(|task| worker.push(task, When::Next)),
-        3 => paused.wait_while(|[_, other]| !other.contains(&4)),
-        _ => {}
-    }
-}
-
-#[test]
-fn tasks_queued_by_a_fast_task_run_while_their_worker_is_in_a_slow_one() {
-    let [caller, other] = Paused::run_with(0..=0, 1, wait_in_last);
-    assert_eq!((caller, other), (vec![0, 2, 3], vec![1, 4]));
 }
 
 #[test]
