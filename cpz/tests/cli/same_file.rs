@@ -46,9 +46,3 @@ fn one_file_under_any_name() {
         user cpz -f f f",
     );
 }
-
-#[test]
-fn refuses_a_directory_in_itself() {
-    CP.check_messages(["d", "d"], plant(NAMES));
-    CP.check_messages(["d", "dl"], plant(NAMES));
-}

@@ -1,20 +1,13 @@
 //! Operands of all kinds.
 
-use std::path::Path;
+use testkit::needs;
 
-use testkit::{
-    needs,
-    run::{Run, Status},
-    skip,
-    tree::{Scratch, plant},
-};
-
-use crate::support::{RM, RMZ};
+use crate::support::RM;
 
 #[test]
 fn operands_of_all_kinds() {
     RM.rows(
-        r"
+        r#"
         # A tree of all types is removed, and nothing that links in it lead to.
         d/file=content d/empty/ d/sub/sub/file= target/kept= d/link->file d/dangling->nowhere d/link-to-dir->../target
         d/absolute->/etc d/loop->loop d/fifo<fifo> d/socket<socket> d/twin==d/file kept-twin==d/file
@@ -67,18 +60,12 @@ fn operands_of_all_kinds() {
         rmz -f . ./ d/. d/.. d/./ d/..//
         rmz d/. d/.. d/../ d/.// missing/. missing/..
         rmz . d d/.. e
-        # The working directory is removed by its path.
-        sub/f=
-        rmz $PWD/sub/../sub",
+        # The working directory is removed by its path, and neither it nor the one above by dots. It is `sub`, so that at worst
+        # the tree is removed.
+        sub/f= f=
+        rmz $PWD/sub/../sub
+        sh:'cd sub && exec "$@"' rmz (.. ../ ../..|$PWD/sub)"#,
     );
-}
-
-/// The working directory is `sub`, so that at worst the scratch tree is removed.
-#[test]
-fn the_working_directory_and_the_one_above() {
-    let table = RM.table();
-    let table = table.setting(|parity| parity.in_script(r#"cd sub && exec "$@""#));
-    table.rows("sub/f= f= \n rmz (.. ../ ../..|$PWD/sub)");
 }
 
 #[test]
@@ -89,41 +76,6 @@ fn removes_devices() {
             .char_device("d/zero", 1, 5)
             .block_device("d/loop", 7, 0);
     });
-}
-
-#[test]
-fn names_a_missing_operand_and_exits_1() {
-    let scratch = Scratch::new();
-    let outcome = Run::new("sh")
-        .args(["-c", r#"PATH=$1:$PATH; exec rmz x"#, "sh"])
-        .arg(Path::new(RMZ).parent().unwrap())
-        .current_dir(&scratch)
-        .output();
-    outcome.assert_status(1);
-    assert_eq!(
-        outcome.stderr_text(),
-        "rmz: cannot remove 'x': No such file or directory\n"
-    );
-}
-
-#[test]
-fn reports_a_mount_point_and_empties_it() {
-    needs!(root);
-    let script = r#"
-        test -d d/mount || exec "$@"
-        exec unshare -m sh -c 'mount -t tmpfs tmpfs d/mount || exit 99
-            mkdir d/mount/sub && : >d/mount/sub/f
-            "$@"; status=$?
-            ls -A d/mount
-            exit "$status"' sh "$@""#;
-    let outcome = RM
-        .parity()
-        .in_script(script)
-        .words("-v d")
-        .check(plant("d/f= d/mount/ d/z/f="));
-    if outcome.is_some_and(|o| o.status == Status::Exit(99)) {
-        skip!("no mount in a namespace of its own");
-    }
 }
 
 #[test]
