@@ -4,7 +4,6 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read},
-    os::unix::fs::MetadataExt,
     path::Path,
     process::{Child, ChildStdout, Command, Stdio},
 };
@@ -15,7 +14,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::support::{cpz, succeeds};
+use crate::support::{cpz, inode, succeeds};
 
 /// Takes a write lease on `$ARGV[0]`. When another process opens the file, waits a while and gives up the lease.
 const HOLD: &str = r#"
@@ -88,15 +87,13 @@ fn content(path: impl AsRef<Path>) -> String {
 #[test]
 #[ignore = "slow"]
 fn a_leased_source_is_waited_for() {
-    let dir = Scratch::new();
-    Tree::at(dir.path()).plant("s/f=content s/g=");
-    for flags in [&["-r"][..], &["-a"], &["-u"]] {
-        let holder = or_skip!(Holder::of(&dir.path().join("s/f")));
-        let args: Vec<_> = flags.iter().copied().chain(["-T", "s", "d"]).collect();
-        succeeds(&dir, &args);
+    let dir = Scratch::with("s/f=content s/g=");
+    for flag in ["-r", "-a", "-u"] {
+        let holder = or_skip!(Holder::of(&dir.at("s/f")));
+        succeeds(&dir, [flag, "-T", "s", "d"]);
         holder.assert_broken();
-        assert_eq!(content(dir.path().join("d/f")), "content", "{flags:?}");
-        fs::remove_dir_all(dir.path().join("d")).unwrap();
+        assert_eq!(content(dir.at("d/f")), "content", "{flag}");
+        fs::remove_dir_all(dir.at("d")).unwrap();
     }
 }
 
@@ -104,16 +101,14 @@ fn a_leased_source_is_waited_for() {
 #[ignore = "slow"]
 fn a_leased_dest_is_waited_for_and_stays_the_same_file() {
     for flag in ["-r", "-f", "-a", "-af"] {
-        let dir = Scratch::new();
-        Tree::at(dir.path()).plant("s/f=new d/f='old content' other-name==d/f");
-        let dest = dir.path().join("d/f");
-        let inode = || fs::metadata(&dest).unwrap().ino();
-        let before = inode();
+        let dir = Scratch::with("s/f=new d/f='old content' other-name==d/f");
+        let dest = dir.at("d/f");
+        let before = inode(&dest);
         let holder = or_skip!(Holder::of(&dest));
         succeeds(&dir, [flag, "--no-preserve=links", "-T", "s", "d"]);
         holder.assert_broken();
-        assert_eq!((inode(), &*content(&dest)), (before, "new"), "{flag}");
-        assert_eq!(content(dir.path().join("other-name")), "new", "{flag}");
+        assert_eq!((inode(&dest), &*content(&dest)), (before, "new"), "{flag}");
+        assert_eq!(content(dir.at("other-name")), "new", "{flag}");
     }
 }
 
@@ -125,11 +120,11 @@ fn a_large_leased_source_is_waited_for() {
     Tree::at(dir.path())
         .file("s/f", &*large)
         .file("d/f", "old content");
-    let holders = ["s/f", "d/f"].map(|file| Holder::of(&dir.path().join(file)));
+    let holders = ["s/f", "d/f"].map(|file| Holder::of(&dir.at(file)));
     let [source, dest] = holders;
     let (source, dest) = (or_skip!(source), or_skip!(dest));
     cpz(&dir, "-T s d").output().assert_success();
     source.assert_broken();
     dest.assert_broken();
-    assert_eq!(content(dir.path().join("d/f")), large);
+    assert_eq!(content(dir.at("d/f")), large);
 }

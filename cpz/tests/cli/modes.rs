@@ -3,7 +3,7 @@
 use testkit::{
     needs,
     probe::{self, NOBODY},
-    tree::{Tree, plant},
+    tree::Tree,
 };
 
 use crate::support::CP;
@@ -59,6 +59,9 @@ fn obeys_the_umask() {
 fn dests_and_their_modes() {
     CP.rows(
         r"
+        # Copies belong to the user.
+        d/f=content :1:2 %6755 d/l->f :1:2 d/sub/ :1:2 %2755
+        root cpz d new
         # A file that exists keeps its mode.
         f=new %4755 old=old %604
         cpz f old
@@ -101,15 +104,6 @@ fn default_acl(tree: &Tree) {
     tree.plant(
         "d/sub/sub/f=content d/private/ %700 d/read-only/ %555 d/setgid/ %2755 d/sticky/ %1755
         d/fifo<fifo> %666 into/ acl:d:u:1:rwx,d:g:2:rx,d:o::-",
-    );
-}
-
-#[test]
-fn owns_its_copies() {
-    needs!(root);
-    CP.check(
-        "d new",
-        plant("d/f=content :1:2 %6755 d/l->f :1:2 d/sub/ :1:2 %2755"),
     );
 }
 

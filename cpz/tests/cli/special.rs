@@ -1,7 +1,6 @@
 //! Symlinks, FIFOs, sockets and devices. A copy must not block on them.
 
 use testkit::needs;
-use testkit::tree::plant;
 
 use crate::support::CP;
 
@@ -74,43 +73,14 @@ fn recreates_devices() {
 }
 
 #[test]
-fn reads_a_fifo_without_r() {
-    let cp = CP.link("cp");
-    let wrapper = |program: &str| format!(r#"shift 2; printf content >fifo & {program} "$@""#);
-    // The name of the command does not matter, because it prints no messages.
-    let ours = wrapper(&format!("'{}'", cp.path().display()));
-    CP.parity()
-        .in_scripts(&ours, &wrapper("cp"))
-        .words("fifo out")
-        .check(|tree| {
-            tree.fifo("fifo");
-        });
-}
-
-#[test]
-fn writes_into_a_fifo() {
-    CP.parity()
-        .in_script(r#"cat fifo & "$@"; status=$?; wait; exit "$status""#)
-        .words("f fifo")
-        .check(plant("f='content\n' fifo<fifo>"));
-}
-
-#[test]
-fn writes_into_a_fifo_without_r() {
-    let cp = CP.link("cp");
-    let script = |program: &str| format!(r#"shift 2; cat fifo & {program} "$@"; wait"#);
-    let ours = script(&format!("'{}'", cp.path().display()));
-    CP.parity()
-        .in_scripts(&ours, &script("cp"))
-        .words("f fifo")
-        .check(plant("f='content\n' fifo<fifo>"));
-}
-
-#[test]
-fn streams_and_devices() {
+fn streams_fifos_and_devices() {
     // Do not use /dev/stdout: a cpz that replaced it would harm the machine.
     CP.rows(
-        r"
+        r#"
+        # Content is written into a FIFO, and read from one without -r.
+        f='content\n' fifo<fifo>
+        sh:'cat fifo & "$@"; s=$?; wait; exit $s' (cpz|cp) f fifo
+        sh:'printf content >fifo & "$@"; s=$?; wait; exit $s' cp fifo out
         # Content is written to stdout.
         f='content\nof two lines\n' out->/proc/self/fd/1
         (cpz|cp) f /proc/self/fd/1
@@ -124,6 +94,6 @@ fn streams_and_devices() {
         user cpz -T d /dev/null
         # /dev/null is read without -r.
         old=old
-        cp /dev/null (new|old)",
+        cp /dev/null (new|old)"#,
     );
 }
