@@ -22,8 +22,13 @@ use crate::support::{CP, CPZ, NEWEST_CP, complaint, cpz, succeeds};
 
 const MIB: usize = 1 << 20;
 
-fn with_names(names: Names) -> Habits {
-    habits!(names)
+/// Merges the tree `s` of the source with the directory `d`, which may exist.
+#[track_caller]
+fn merge(source: &Scratch, place: &FuseMount, threads: &str) {
+    let dest = place.at("d");
+    fs::create_dir_all(&dest).unwrap();
+    let dest = dest.display().to_string();
+    succeeds(source, [threads, "-rT", "s", &dest]);
 }
 
 fn copy(dir: &Path, args: &[&str]) -> Outcome {
@@ -95,10 +100,7 @@ fn two_large_files_are_never_mixed() {
         (false, Numbering::Lasting),
         (false, Numbering::Fresh),
     ] {
-        let place = or_skip!(FuseMount::with(Habits {
-            numbering,
-            ..with_names(Names::LowerCase)
-        }));
+        let place = served!(numbering, names: Names::LowerCase);
         place.set_latency(Duration::from_millis(1));
         let dest = place.at("d");
         if !is_new {
@@ -133,11 +135,9 @@ fn directories_that_become_one_are_not_filled_at_once() {
         tree.file(format!("s/Sub/{number}"), vec![b'A'; 3000])
             .file(format!("s/sUB/{number}"), vec![b'b'; 2000]);
     }
-    let place = or_skip!(FuseMount::with(with_names(Names::LowerCase)));
+    let place = or_skip!(FuseMount::with(habits!(names: Names::LowerCase)));
     place.set_latency(Duration::from_millis(1));
-    fs::create_dir(place.at("d")).unwrap();
-    let dest = place.at("d").display().to_string();
-    succeeds(source.path(), ["--threads=8", "-rT", "s", &dest]);
+    merge(&source, &place, "--threads=8");
     for number in 0..40 {
         let content = fs::read(place.stored_at(format!("d/sub/{number}"))).unwrap();
         let whole = [vec![b'A'; 3000], vec![b'b'; 2000]];
@@ -158,13 +158,8 @@ fn directories_that_become_one_are_merged_as_by_cp() {
     }
     // Which one is copied first is left to chance. After a late look, it is the one that has not made the dest.
     for first_look in [0, 0, 0, 20, 20, 20].map(Duration::from_millis) {
-        let place = or_skip!(FuseMount::with(Habits {
-            first_look,
-            ..with_names(Names::LowerCase)
-        }));
-        fs::create_dir(place.at("d")).unwrap();
-        let dest = place.at("d").display().to_string();
-        succeeds(source.path(), ["--threads=8", "-rT", "s", &dest]);
+        let place = served!(first_look, names: Names::LowerCase);
+        merge(&source, &place, "--threads=8");
         let merged = ["a", "b", "both", "both/a", "both/b"];
         let expected = (0..20).flat_map(|number| {
             let below = merged.map(|name| format!("late{number}/{name}"));
@@ -200,8 +195,7 @@ fn trees_are_merged_if_all_dests_have_one_number() {
             for dir in ["d/1/below", "d/2/below/deep", "d/3"] {
                 fs::create_dir_all(place.stored_at(dir)).unwrap();
             }
-            let dest = place.at("d").display().to_string();
-            succeeds(source.path(), [threads, "-rT", "s", &dest]);
+            merge(&source, &place, threads);
             let copy = place.stored_at("d");
             assert_same_tree(source.at("s"), copy, Attributes::CONTENT);
         }
@@ -317,13 +311,20 @@ fn a_source_that_another_process_touches_is_not_the_dest() {
     }
 }
 
+/// Compares rows on a filesystem with these habits.
+#[track_caller]
+fn compare_on(habits: Habits, rows: &str) {
+    let place = or_skip!(FuseMount::with(habits));
+    let table = NEWEST_CP.table();
+    table.setting(|parity| parity.on(place.path())).rows(rows);
+}
+
 #[test]
 #[ignore = "slow"]
 fn files_that_can_only_be_opened_empty_are_overwritten() {
     for errno in [Errno::PERM, Errno::INVAL, Errno::IO] {
-        let place = served!(open_untruncated: Some(errno));
-        let table = NEWEST_CP.table();
-        table.setting(|parity| parity.on(place.path())).rows(
+        compare_on(
+            habits!(open_untruncated: Some(errno)),
             "s/f=new s/e= d/f='old content' d/e=old
             cpz (-r|-a|-f|-b|--sparse=always) (s/f d/f|s/. d)
             cpz --attributes-only s/f d/f
@@ -337,14 +338,11 @@ fn files_that_can_only_be_opened_empty_are_overwritten() {
 fn files_that_cannot_be_opened_are_replaced_with_force() {
     for errno in [Errno::IO, Errno::PERM] {
         for truncate in [None, Some(errno)] {
-            let place = served!(truncate,
-                // Opening it fails, or it opens and cannot be emptied.
-                open_untruncated: Some(errno).filter(|_| truncate.is_none()),
-                open_truncated: Some(errno));
+            // Opening it fails, or it opens and cannot be emptied.
+            let open_untruncated = Some(errno).filter(|_| truncate.is_none());
+            let habits = habits!(truncate, open_untruncated, open_truncated: Some(errno));
             // With the same size and time, it could be the source, and would be replaced without being opened.
-            let table = NEWEST_CP.table();
-            let table = table.setting(|parity| parity.on(place.path()));
-            table.rows("n=new f=old @0 \n cpz (-r|-f|-af) n f");
+            compare_on(habits, "n=new f=old @0 \n cpz (-r|-f|-af) n f");
         }
     }
 }
@@ -353,10 +351,8 @@ fn files_that_cannot_be_opened_are_replaced_with_force() {
 #[ignore = "slow"]
 fn files_that_cannot_be_truncated_are_overwritten() {
     for errno in [Errno::PERM, Errno::NOSYS] {
-        let place = served!(truncate: Some(errno));
-        let table = NEWEST_CP.table();
-        let table = table.setting(|parity| parity.on(place.path()));
-        table.rows("n=new (f='old content'|f=) \n cpz (-r|-a|-f|-u) n f");
+        let rows = "n=new (f='old content'|f=) \n cpz (-r|-a|-f|-u) n f";
+        compare_on(habits!(truncate: Some(errno)), rows);
     }
 }
 
