@@ -107,14 +107,16 @@ fn links_in_place_of_directories_are_followed_if_asked_for() {
 
 #[test]
 fn deep_directories_are_found_again_with_few_descriptors() {
-    CP.rows(
-        r#"
-        a/b/{d/*60}last= a/b/d/beside= d/
-        sh:'ulimit -n 20; exec "$@"' cpz -a --parents a/b/ d
+    // Another thread may have a descriptor that is not yet closed on exec.
+    let limit = r#"ulimit -n 20; exec "$@" 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-"#;
+    let table = CP.table().setting(|parity| parity.in_script(limit));
+    table.rows(
+        "a/b/{d/*60}last= a/b/d/beside= d/
+        cpz -a --parents a/b/ d
         = d/a/b/{d/*60}last= d/a/b/d/beside=
         # A link that is kept is found again. cp 9.10 follows it only if --copy-contents is given, too.
         elsewhere/ to/d->../elsewhere from/{d/*60}last= from/d/beside= from/d/d/beside=
-        sh:'ulimit -n 20; exec "$@"' cpz --keep-directory-symlink -T from to
-        = elsewhere/{d/*59}last= elsewhere/beside= elsewhere/d/beside="#,
+        cpz --keep-directory-symlink -T from to
+        = elsewhere/{d/*59}last= elsewhere/beside= elsewhere/d/beside=",
     );
 }

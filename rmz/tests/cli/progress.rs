@@ -66,7 +66,8 @@ fn totals_of_a_short_run() {
 fn a_line_shows_the_portion_until_an_interrupt() {
     or_skip!(Run::new(RMZ).arg("-f").calls());
     let scratch = Scratch::with("t/{0..30}=");
-    let run = rmz(&scratch, "--progress t").with_faults("unlinkat:delay_enter=1000000");
+    let run = rmz(&scratch, "--progress --threads=1 t");
+    let run = run.with_faults("unlinkat:delay_enter=1000000");
     let mut live = or_skip!(run.at_terminal()).env("TERM", "xterm").start();
     for part in ["%  ", " of 32 entries, "] {
         live.wait_for(Stream::Stdout, part);
@@ -74,7 +75,8 @@ fn a_line_shows_the_portion_until_an_interrupt() {
     live.write("\x03");
     let shown = live.finish().stdout_text();
     let (_, last) = shown.rsplit_once(CLEAR).expect("a cleared line");
-    assert!(last.starts_with("rmz: interrupted: "), "{shown:?}");
+    // If the call takes long, the number of removed entries is left out.
+    assert!(last.starts_with("rmz: interrupted"), "{shown:?}");
 }
 
 #[test]
