@@ -182,67 +182,13 @@ mod tests {
     use fuc_cli::console::Output;
     use fuc_cli::locale::Charset;
     use std::collections::VecDeque;
-    use std::sync::Arc;
 
-    /// A network with messages that have arrived already.
-    struct Arrived(VecDeque<(Rank, Message)>);
-
-    impl Transport for Arrived {
-        fn send(&mut self, _: Rank, _: Vec<u8>) {}
-
-        fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
-            let (from, message) = self.0.pop_front()?;
-            Some((from, message::encode(&message)))
-        }
-
-        fn is_flushed(&mut self) -> bool {
-            true
-        }
-    }
-
-    #[test]
-    fn rank_0_counts_and_prints_for_all_ranks() {
-        let amount = Amount {
-            entries: 5,
-            bytes: 7,
-            work: 6,
-        };
-        let lines = Output::Lines(b"removed 'a'\n".to_vec());
-        let mut network = Arrived(VecDeque::from([
-            (1, Message::Progress(amount)),
-            (1, Message::Text(lines.clone())),
-            (1, Message::Progress(amount)),
-            (1, Message::Done(Box::default())),
-        ]));
-        let homes = Homes::of_job(&Links::default(), &[true, true]);
-        let (line, socket) = line::connect(0, 2, homes);
-        line.send(Outgoing::End);
-        let counts = Arc::<Counts>::default();
-        let (send, printed) = crossbeam_channel::unbounded();
-        let relay = Box::new(move |output| send.send(output).unwrap());
-        let console = &Console::relayed(Vec::new(), Charset::Ascii, relay);
-        let local = Local {
-            socket: &socket,
-            cancel: &Cancel::new(),
-            counts: &counts,
-            pace: None,
-            console,
-        };
-        let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
-        assert_eq!(peer.outcome, Some(false));
-        assert_eq!(
-            (counts.entries(), counts.bytes(), counts.work()),
-            (10, 14, 12)
-        );
-        let _ = console.finish();
-        assert_eq!(printed.try_iter().collect::<Vec<_>>(), [lines]);
-    }
-
-    /// A network on which the other rank answers only when this one has freed its messages.
+    /// A network on which messages arrive only when this rank has freed those that it has sent.
+    #[derive(Default)]
     struct Freeing {
         has_sent: bool,
         has_freed: bool,
-        answer: Option<Message>,
+        arriving: VecDeque<(Rank, Message)>,
         looks: u32,
     }
 
@@ -254,8 +200,11 @@ mod tests {
         fn receive(&mut self) -> Option<(Rank, Vec<u8>)> {
             self.looks += 1;
             assert!(self.looks < 1000, "messages are kept until the job ends");
-            let answer = self.answer.take_if(|_| self.has_freed)?;
-            Some((1, message::encode(&answer)))
+            if !self.has_freed {
+                return None;
+            }
+            let (from, message) = self.arriving.pop_front()?;
+            Some((from, message::encode(&message)))
         }
 
         fn is_flushed(&mut self) -> bool {
@@ -265,28 +214,41 @@ mod tests {
     }
 
     #[test]
-    fn messages_that_were_received_are_freed_during_the_job() {
+    fn rank_0_counts_and_prints_for_all_ranks_and_frees_messages_meanwhile() {
+        let amount = Amount {
+            entries: 5,
+            bytes: 7,
+            work: 6,
+        };
+        let lines = Output::Lines(b"removed 'a'\n".to_vec());
         let mut network = Freeing {
-            has_sent: false,
-            has_freed: false,
-            answer: Some(Message::Done(Box::default())),
-            looks: 0,
+            arriving: VecDeque::from([
+                (1, Message::Progress(amount)),
+                (1, Message::Text(lines.clone())),
+                (1, Message::Progress(amount)),
+                (1, Message::Done(Box::default())),
+            ]),
+            ..Freeing::default()
         };
         let homes = Homes::of_job(&Links::default(), &[true, true]);
         let (line, socket) = line::connect(0, 2, homes);
         line.send(Outgoing::End);
+        let counts = &Counts::default();
+        let (send, printed) = crossbeam_channel::unbounded();
+        let relay = Box::new(move |output| send.send(output).unwrap());
+        let console = &Console::relayed(Vec::new(), Charset::Ascii, relay);
         let local = Local {
             socket: &socket,
             cancel: &Cancel::new(),
-            counts: &Counts::default(),
+            counts,
             pace: None,
-            console: &Console::relayed(
-                Vec::new(),
-                Charset::Ascii,
-                Box::new(|output| unreachable!("printed: {output:?}")),
-            ),
+            console,
         };
         let peer = serve(Peer::new(0, 2), &mut network, &local, RankResult::default);
         assert_eq!(peer.outcome, Some(false));
+        let counted = (counts.entries(), counts.bytes(), counts.work());
+        assert_eq!(counted, (10, 14, 12));
+        let _ = console.finish();
+        assert_eq!(printed.try_iter().collect::<Vec<_>>(), [lines]);
     }
 }

@@ -302,9 +302,10 @@ const FLAT: &[u64] = &[20_000];
 const BUSHY: &[u64] = &[20, 30, 40];
 const NARROW: &[u64] = &[2; 14];
 
+/// The order of victims depends on powers of 2. 61 is not one of them.
 #[test]
 fn every_job_ends_on_all_ranks_with_all_work_done_and_all_messages_received() {
-    for ranks in [1, 2, 3, 8, 61] {
+    for ranks in [1, 4, 61] {
         for levels in [FLAT, BUSHY, NARROW, &[1; 500]] {
             for files in [0, 7] {
                 Simulation::new(ranks, Shape::levels(levels, files)).run();

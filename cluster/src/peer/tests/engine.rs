@@ -61,7 +61,6 @@ pub(super) struct Engine {
     shape: Rc<Shape>,
     items: VecDeque<Item>,
     nodes: Vec<Node>,
-    free_nodes: Vec<usize>,
     /// The parent of each ticket that this engine has given away, and how many directories it is for.
     given: HashMap<u64, (Parent, u64)>,
     next_ticket: u64,
@@ -78,7 +77,6 @@ impl Engine {
             shape,
             items: VecDeque::new(),
             nodes: Vec::new(),
-            free_nodes: Vec::new(),
             given: HashMap::new(),
             next_ticket: 0,
             has_request: false,
@@ -90,7 +88,7 @@ impl Engine {
 
     pub(super) fn begin_operand(&mut self) {
         self.items.push_back(Item::Directories(Run {
-            kind: 0,
+            kind: self.shape.operand(),
             count: 1,
             level: 0,
             parent: Parent::None,
@@ -177,17 +175,8 @@ impl Engine {
     }
 
     fn node(&mut self, pending: u64, parent: Parent) -> usize {
-        let node = Node { pending, parent };
-        match self.free_nodes.pop() {
-            Some(free) => {
-                self.nodes[free] = node;
-                free
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() - 1
-            }
-        }
+        self.nodes.push(Node { pending, parent });
+        self.nodes.len() - 1
     }
 
     /// Drops uses of a parent.
@@ -199,7 +188,6 @@ impl Engine {
                 return None;
             }
             (parent, uses) = (node.parent, 1);
-            self.free_nodes.push(index);
         }
         let given = Given::Finished(Finished {
             kept: false,
