@@ -1,94 +1,127 @@
 //! Ranks that are clients of one server. Each has a mount of its own at the same path, which caches names and attributes.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
-use testkit::or_skip;
-use testkit::probe::{FuseMount, Habits, Skip};
-use testkit::run::Outcome;
-use testkit::snapshot::assert_same_tree;
-use testkit::tree::{Scratch, Tree};
+use testkit::probe::{FuseMount, Mounted, Program as Filesystem, Skip};
+use testkit::run::{Outcome, Status};
+use testkit::snapshot::{Attributes, Snapshot, assert_same_tree};
+use testkit::tree::{Scratch, Tree, noise};
+use testkit::{habits, or_skip};
 
-use crate::cpz;
-use crate::job::{CPZ, Program, RMZ};
+use crate::job::{CPZ, Program, RMZ, SLOW_HUNDREDS, signal};
+use crate::trees::{archived, build};
+
+const RANKS: usize = 4;
 
 /// Lets each rank see its own mount at `point`.
-pub(crate) const AS_CLIENT: &str = r#"
+const AS_CLIENT: &str = r#"
     exec unshare --mount --propagation private sh -c 'mount --bind "$0" point && exec "$@"' "$RANK" "$@"
 "#;
 
-/// A server, and a client of it for each rank.
-struct Clients {
-    mounts: Vec<FuseMount>,
-    stored: Scratch,
+/// A client of the server for each rank, and the directory in which the ranks work.
+struct Clients<M> {
+    mounts: Vec<M>,
     scratch: Scratch,
 }
 
-impl Clients {
-    /// The clients trust what they have cached for `caches`.
-    fn new(ranks: usize, caches: Duration) -> Result<Self, Skip> {
-        let (scratch, stored) = (Scratch::new(), Scratch::in_memory());
-        let tree = Tree::at(scratch.path());
-        tree.dir("point");
-        let mount = |rank: usize| {
-            let point = tree.dir(rank.to_string()).path().join(rank.to_string());
-            let client_caches = caches;
-            FuseMount::over(
-                stored.path(),
-                &point,
-                Habits {
-                    client_caches,
-                    ..Habits::default()
-                },
-            )
-        };
-        let mounts = (0..ranks).map(mount).collect::<Result<_, _>>()?;
-        Ok(Self {
-            mounts,
-            stored,
-            scratch,
-        })
-    }
-
-    /// Lets each client look up a name that does not exist.
-    fn miss(&self, name: &str) {
-        for mount in &self.mounts {
-            assert!(fs::metadata(mount.path().join(name)).is_err());
+impl<M> Clients<M> {
+    fn new(mounts: Vec<M>, path: fn(&M) -> &Path) -> Self {
+        let scratch = Scratch::with("point/");
+        for (rank, mount) in mounts.iter().enumerate() {
+            symlink(path(mount), scratch.at(rank.to_string())).unwrap();
         }
+        Self { mounts, scratch }
     }
 
-    fn run(&self, program: Program, arguments: &[&str]) -> Result<Outcome, Skip> {
-        let job = program.job(self.mounts.len(), AS_CLIENT, arguments)?;
-        Ok(job.current_dir(&self.scratch).output())
-    }
-
-    fn stored(&self, name: &str) -> PathBuf {
-        self.stored.path().join(name)
+    fn run(&self, program: Program, arguments: &str) -> Outcome {
+        let job = program.job(RANKS, AS_CLIENT, arguments);
+        job.current_dir(&self.scratch).output()
     }
 }
 
-/// Copies a tree with `arguments`, removes the copy, and copies it again, while all clients trust what they know.
-fn copy_remove_copy(arguments: &[&str]) -> Result<(), Skip> {
-    let clients = Clients::new(4, Duration::from_secs(3))?;
-    cpz::build(&Tree::at(clients.stored.path()), "s", 9, b'a');
-    clients.miss("t");
-    let copy = [arguments, &["point/s", "point/t"]].concat();
+/// Copies a tree, removes the copy, and copies it again, while all clients trust what they know.
+#[test]
+fn clients_with_old_caches_copy_and_remove_the_same_names_again() {
+    let stored = Scratch::in_memory();
+    build(&Tree::at(&stored), "s", 9, b'a');
+    let points = [(); RANKS].map(|()| Scratch::new());
+    let habits = habits!(client_caches: Duration::from_secs(3));
+    let mount = |point: &Scratch| FuseMount::over(stored.path(), point.path(), habits.clone());
+    let mounts = points.iter().map(mount).collect::<Result<_, _>>();
+    let clients = Clients::new(or_skip!(mounts), FuseMount::path);
+    let [source, dest] = ["s", "t"].map(|name| stored.at(name));
+    // Each client looks up a name that does not exist.
+    for mount in &clients.mounts {
+        assert!(fs::metadata(mount.at("t")).is_err());
+    }
     for round in 0..3 {
-        clients.run(CPZ, &copy)?.assert_success();
-        assert_same_tree(clients.stored("s"), clients.stored("t"), cpz::archived());
+        clients.run(CPZ, "-aT point/s point/t").assert_success();
+        assert_same_tree(&source, &dest, archived());
         if round == 1 {
             // Another client of the server, of which the ranks learn nothing.
-            fs::remove_dir_all(clients.stored("t")).unwrap();
+            fs::remove_dir_all(&dest).unwrap();
         } else {
-            clients.run(RMZ, &["point/t"])?.assert_success();
+            clients.run(RMZ, "point/t").assert_success();
         }
-        assert!(!clients.stored("t").exists());
+        assert!(!dest.exists());
     }
-    Ok(())
+}
+
+/// For so long a client of JuiceFS trusts what it knows of names and attributes.
+const CACHED: Duration = Duration::from_secs(2);
+
+/// Mounts JuiceFS, which keeps names in a database and contents in a store of objects, for each rank and for the test.
+fn juicefs() -> Result<(Clients<Mounted>, Mounted), Skip> {
+    let first = Filesystem::Juicefs.mount(&[])?;
+    let again = (0..RANKS).map(|_| Filesystem::Juicefs.mount_again(&first));
+    let mut mounts = again.collect::<Result<Vec<_>, _>>()?;
+    let observer = mounts.remove(0);
+    // The first mount goes last.
+    mounts.push(first);
+    Ok((Clients::new(mounts, Mounted::path), observer))
+}
+
+/// Builds a tree with hard links, a flat directory, whose names the ranks share, and a file that several ranks copy.
+fn build_for_juicefs(scratch: &Scratch) {
+    let tree = Tree::at(scratch);
+    build(&tree, "s", 5, b'a');
+    for number in 0..400 {
+        tree.file(format!("s/flat/{number}"), number.to_string());
+    }
+    tree.file("s/large", noise(40 << 20));
 }
 
 #[test]
-fn clients_with_old_caches_copy_and_remove_the_same_names_again() {
-    or_skip!(copy_remove_copy(&["-aT"]));
+fn ranks_that_are_clients_of_juicefs_copy_and_remove_whole_trees() {
+    let (clients, observer) = or_skip!(juicefs());
+    build_for_juicefs(&clients.scratch);
+    let dest = observer.path().join("d");
+    for (killed, arguments) in [
+        (Some(RANKS - 1), "-aT --resume s point/d"),
+        (None, "-aT --fsync --verify s point/d"),
+    ] {
+        if let Some(rank) = killed {
+            let script = format!(r#"echo $$ > "pid.$RANK"; {AS_CLIENT}"#);
+            let job = CPZ.job(RANKS, &script, &format!("-aT {SLOW_HUNDREDS} s point/d"));
+            let mut live = job.current_dir(&clients.scratch).start();
+            live.wait_for_effect(|| fs::read_dir(&dest).is_ok_and(|list| list.count() > 3));
+            signal(&clients.scratch, rank, "-KILL");
+            assert_ne!(live.finish().status, Status::Exit(0));
+        }
+        clients.run(CPZ, arguments).assert_success();
+        // Until no client trusts what it knew.
+        thread::sleep(CACHED);
+        // The filesystem shows no holes.
+        let attributes = archived() - Attributes::HOLES;
+        let [source, copy] =
+            [&clients.scratch.at("s"), &dest].map(|at| Snapshot::of(at, attributes));
+        assert_eq!(source.diff(&copy), "");
+        clients.run(RMZ, "point/d").assert_success();
+        assert!(!dest.exists());
+        thread::sleep(CACHED);
+    }
 }

@@ -1,24 +1,24 @@
 //! Ranks that are killed while a job works. Each test then runs the command again.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use testkit::or_skip;
-use testkit::probe::Skip;
 use testkit::run::{Outcome, Run, Status};
-use testkit::snapshot::{Attributes, assert_same_tree};
+use testkit::snapshot::assert_same_tree;
 use testkit::tree::{Scratch, Tree, remove_for_sure};
 
-use crate::cpz;
-use crate::job::{CPZ, Numbers, PIDS, Program, RMZ, SLOW_THOUSANDS, build, count, signal};
+use crate::job::{CPZ, PIDS, Program, RMZ, signal};
+use crate::trees::{Numbers, archived, build, count};
 
-/// The number of times that a rank of each command is killed. Every other time, the ranks have several threads.
-const ROUNDS: usize = 16;
 const RANKS: usize = 4;
-/// The speed of every other round. In those between, a rank dies in mid-work on a busy machine, too.
-const FAST: &str = "--max-rate=1000000000/s";
+/// The numbers of the jobs of each command in which a rank is killed. Those of one thread run while those of the others do,
+/// because most of the time `mpirun` waits.
+const ROUNDS: [Range<usize>; 2] = [0..8, 8..16];
+/// The speeds of a job in turn. With the lower one, a rank dies in mid-work on a busy machine, too.
+const SPEEDS: [&str; 2] = ["1000000000/s", "4000/s"];
 /// The fewest rounds of a test in which a rank must die while there is work left. Nearly all do.
 const ENOUGH: usize = 6;
 
@@ -36,22 +36,24 @@ enum Moment {
 struct Death {
     rank: usize,
     moment: Moment,
-    /// How fast the job works.
-    speed: &'static str,
-    threads: &'static str,
+    /// The speed of the job and the threads of each rank.
+    options: String,
 }
 
-/// Returns the deaths of as many rounds as [`ROUNDS`], in a job that processes `entries`. They depend only on the seed.
+/// Returns the deaths of all rounds in a job that processes `entries`. They depend only on the seed.
 fn deaths(seed: u64, entries: usize) -> Vec<Death> {
     let mut numbers = Numbers(seed);
-    let rounds = (0..ROUNDS).map(|round| Death {
+    let rounds = (0..ROUNDS[1].end).map(|round| Death {
         rank: numbers.below(RANKS as u64) as usize,
         moment: match round {
             0 | 1 => Moment::Start,
             _ => Moment::Entries(1 + numbers.below(entries as u64) as usize),
         },
-        speed: if round % 2 == 0 { FAST } else { SLOW_THOUSANDS },
-        threads: ["--threads=1", "--threads=3"][round / 2 % 2],
+        options: format!(
+            "--max-rate={} --threads={}",
+            SPEEDS[round % 2],
+            [1, 3][round / 2 % 2]
+        ),
     });
     rounds.collect()
 }
@@ -60,20 +62,21 @@ fn deaths(seed: u64, entries: usize) -> Vec<Death> {
 fn run_until(
     death: &Death,
     program: Program,
-    arguments: &[&str],
+    arguments: &str,
     scratch: &Scratch,
     processed: impl Fn() -> usize,
-) -> Result<Outcome, Skip> {
+) -> Outcome {
     let pid_file = |rank| scratch.at(format!("pid.{rank}"));
     let pid_files: Vec<_> = (0..RANKS).map(pid_file).collect();
     for file in &pid_files {
         let _ = fs::remove_file(file);
     }
-    let mut job = program.job(RANKS, PIDS, arguments)?;
+    let arguments = format!("{} {arguments}", death.options);
+    let mut job = program.job(RANKS, PIDS, &arguments);
     if death.moment == Moment::Start {
         // `mpirun` 4.1.4 sometimes hangs then, but it heeds a signal.
         let limit = ["--foreground", "--kill-after=5", "20"];
-        let words = program.words(RANKS, PIDS, arguments);
+        let words = program.words(RANKS, PIDS, &arguments);
         job = Run::new("timeout").args(limit).args(words);
     }
     let mut live = job.current_dir(scratch).start();
@@ -92,7 +95,7 @@ fn run_until(
             || fs::read_link(&executable).is_ok_and(|path| path == Path::new(program.path));
         wait_until(|| !is_ours());
     }
-    Ok(outcome)
+    outcome
 }
 
 /// Returns what the job has written. MPICH reports the death of a rank on stdout.
@@ -111,104 +114,120 @@ fn wait_until(is_true: impl Fn() -> bool) {
     }
 }
 
-/// Removes the same tree once for each death, and again by the same command.
-fn remove_with_deaths() -> Result<(), Skip> {
-    let scratch = Scratch::in_memory();
-    let tree = scratch.at("t");
-    let build = || (0..12).for_each(|number| build(&tree.join(number.to_string()), number));
-    build();
-    let entries = count(&tree);
-    let mut in_mid_work = 0;
-    for death in deaths(1, entries) {
-        let removed = || entries - count(&tree);
-        let arguments = [death.threads, death.speed, "t"];
-        let outcome = run_until(&death, RMZ, &arguments, &scratch, removed)?;
-        let left = count(&tree);
-        if outcome.status == Status::Exit(0) {
-            // The rank had ended, or had nothing left to do.
-            assert!(!tree.exists(), "{death:?}");
-        } else {
-            assert_ne!(said(&outcome), "", "{death:?}");
-            in_mid_work += usize::from(0 < left && left < entries);
+/// The work of a job, and how to do it again.
+struct Work {
+    program: Program,
+    /// Builds what a job works on, and returns the number of its entries.
+    build: fn(&Tree) -> usize,
+    arguments: &'static str,
+    /// Returns how many entries are done.
+    processed: fn(&Scratch, usize) -> usize,
+    /// The arguments that complete the work.
+    again: &'static str,
+    /// Asserts that the work is complete, and undoes it.
+    undo: fn(&Scratch),
+}
+
+impl Work {
+    /// Does the work once for each death of some rounds, and completes it after each. Returns how many ranks have died in
+    /// mid-work.
+    fn complete_after_deaths(&self, seed: u64, rounds: Range<usize>) -> usize {
+        let scratch = Scratch::in_memory();
+        let entries = (self.build)(&Tree::at(&scratch));
+        let mut in_mid_work = 0;
+        for death in &deaths(seed, entries)[rounds] {
+            let processed = || (self.processed)(&scratch, entries);
+            let outcome = run_until(death, self.program, self.arguments, &scratch, processed);
+            if outcome.status == Status::Exit(0) {
+                // The rank had ended, or had nothing left to do.
+                assert_eq!(processed(), entries, "{death:?}");
+            } else {
+                assert_ne!(said(&outcome), "", "{death:?}");
+                in_mid_work += usize::from((1..entries).contains(&processed()));
+            }
+            let again = self.program.run(RANKS, self.again, &scratch);
+            again.assert_success();
+            (self.undo)(&scratch);
         }
-        RMZ.run(RANKS, &["-f", "t"], &scratch)?.assert_success();
-        assert!(!tree.exists(), "{death:?}");
-        build();
+        in_mid_work
     }
-    assert!(in_mid_work >= ENOUGH, "only {in_mid_work}");
-    Ok(())
+
+    fn assert_completed_after_deaths(&self, seed: u64) {
+        let in_mid_work: usize = thread::scope(|scope| {
+            let rounds =
+                ROUNDS.map(|rounds| scope.spawn(|| self.complete_after_deaths(seed, rounds)));
+            rounds.map(|rounds| rounds.join().unwrap()).iter().sum()
+        });
+        assert!(in_mid_work >= ENOUGH, "only {in_mid_work}");
+    }
+}
+
+fn build_removed(tree: &Tree) -> usize {
+    (0..12).for_each(|number| build(tree, &format!("t/{number}"), number, b'a'));
+    count(tree.path()) - 1
 }
 
 #[test]
 fn a_killed_rank_ends_the_removal_and_the_same_command_completes_it() {
-    or_skip!(remove_with_deaths());
+    let work = Work {
+        program: RMZ,
+        build: build_removed,
+        arguments: "t",
+        processed: |scratch, entries| entries - count(&scratch.at("t")),
+        again: "-f t",
+        undo: |scratch| {
+            assert!(!scratch.at("t").exists());
+            build_removed(&Tree::at(scratch));
+        },
+    };
+    work.assert_completed_after_deaths(1);
 }
 
-/// Copies a tree once for each death, and completes the copy by the same command with `--resume`.
-fn copy_with_deaths() -> Result<(), Skip> {
-    let scratch = Scratch::in_memory();
-    let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
-    let tree = Tree::at(scratch.path());
-    for number in 0..6 {
-        cpz::build(&tree, &format!("s/{number}"), number, b'a');
-        tree.file(format!("s/{number}/large"), vec![1; 5 << 20]);
-    }
-    let entries = count(&source);
-    let mut in_mid_work = 0;
-    for death in deaths(3, entries) {
-        let arguments = [death.threads, death.speed, "-a", "s", "d"];
-        let outcome = run_until(&death, CPZ, &arguments, &scratch, || count(&dest))?;
-        let copied = count(&dest);
-        if outcome.status != Status::Exit(0) {
-            assert_ne!(said(&outcome), "", "{death:?}");
-            in_mid_work += usize::from(0 < copied && copied < entries);
-        }
-        let again = ["-a", "--resume", "-T", "s", "d"];
-        CPZ.run(RANKS, &again, &scratch)?.assert_success();
-        assert_same_tree(&source, &dest, cpz::archived());
-        remove_for_sure(&dest).unwrap();
-    }
-    assert!(in_mid_work >= ENOUGH, "only {in_mid_work}");
-    Ok(())
+#[test]
+fn a_killed_rank_ends_the_copy_and_the_same_command_with_resume_completes_it() {
+    let work = Work {
+        program: CPZ,
+        build: |tree| {
+            for number in 0..6 {
+                build(tree, &format!("s/{number}"), number, b'a');
+                tree.file(format!("s/{number}/large"), vec![1; 5 << 20]);
+            }
+            count(tree.path()) - 1
+        },
+        arguments: "-a s d",
+        processed: |scratch, _| count(&scratch.at("d")),
+        again: "-a --resume -T s d",
+        undo: |scratch| {
+            assert_same_tree(scratch.at("s"), scratch.at("d"), archived());
+            remove_for_sure(scratch.at("d")).unwrap();
+        },
+    };
+    work.assert_completed_after_deaths(3);
 }
 
 /// The rank dies while all copy parts of a file.
 #[test]
 fn a_killed_rank_leaves_no_part_of_a_large_file_that_counts_as_complete() {
-    const BYTES: usize = 40 << 20;
     let scratch = Scratch::in_memory();
     let [source, dest] = ["s", "d"].map(|name| scratch.at(name));
-    Tree::at(&source).file("large", vec![1; BYTES]);
-    let divides = ["--reflink=never", "-a"];
+    Tree::at(&source).file("large", vec![1; 40 << 20]);
     for rank in [0, RANKS - 1] {
-        let arguments = [&divides[..], &["--max-rate=8M", "s", "d"]].concat();
-        let job = or_skip!(CPZ.job(RANKS, PIDS, &arguments));
+        let job = CPZ.job(RANKS, PIDS, "-a --reflink=never --max-rate=8M s d");
         let mut live = job.current_dir(&scratch).start();
         // The hidden name.
         live.wait_for_effect(|| count(&dest) > 0);
         signal(&scratch, rank, "-KILL");
         assert_ne!(live.finish().status, Status::Exit(0));
         assert!(!dest.join("large").exists(), "rank {rank}");
-        let again = [&divides[..], &["--resume", "-T", "s", "d"]].concat();
-        or_skip!(CPZ.run(RANKS, &again, &scratch)).assert_success();
-        let left = fs::read_dir(&dest).unwrap().map(|entry| entry.unwrap());
-        for entry in left.filter(|entry| entry.file_name() != "large") {
-            assert!(entry.file_name().as_encoded_bytes().starts_with(b".cpz-"));
-            fs::remove_file(entry.path()).unwrap();
+        let again = "-a --reflink=never --resume -T s d";
+        CPZ.run(RANKS, again, &scratch).assert_success();
+        assert_same_tree(source.join("large"), dest.join("large"), archived());
+        let names = fs::read_dir(&dest)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        for name in names.filter(|name| name != "large") {
+            assert!(name.as_encoded_bytes().starts_with(b".cpz-"));
         }
-        assert_same_tree(&source, &dest, cpz::archived() - Attributes::MTIME);
-        let modified = |path: &Path| {
-            fs::metadata(path.join("large"))
-                .unwrap()
-                .modified()
-                .unwrap()
-        };
-        assert_eq!(modified(&source), modified(&dest));
         remove_for_sure(&dest).unwrap();
     }
-}
-
-#[test]
-fn a_killed_rank_ends_the_copy_and_the_same_command_with_resume_completes_it() {
-    or_skip!(copy_with_deaths());
 }

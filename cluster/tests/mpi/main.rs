@@ -1,6 +1,7 @@
 //! Tests of `rmz-mpi` and `cpz-mpi` by `mpirun`, with several ranks on this machine.
 //!
-//! A test about shared work proves that it was shared, by the entries that each rank reports.
+//! They need `mpirun`, or the `mpiexec` that `FUC_MPIEXEC` names. A test about shared work proves that it was shared, by
+//! the entries that each rank reports.
 
 mod clients;
 mod cpz;
@@ -9,5 +10,5 @@ mod kills;
 mod launch;
 mod races;
 mod rmz;
-mod served;
 mod sizes;
+mod trees;
