@@ -1,6 +1,8 @@
 # Installs the commands, their manual pages and their completions; cargo does everything else.
 #
-#     make install [PREFIX=/usr/local] [DESTDIR=]
+#     make install [PREFIX=/usr/local] [DESTDIR=] [RELEASE_URL=]
+#
+# If RELEASE_URL is given, the commands and their manual pages name it as the home page.
 
 PREFIX ?= /usr/local
 override to := $(DESTDIR)$(PREFIX)
@@ -14,6 +16,8 @@ install: build
 		$(to)/share/zsh/site-functions $(to)/share/fish/vendor_completions.d
 	install $(target)/release/rmz $(target)/release/cpz $(to)/bin
 	install -m 644 rmz/man/rmz.1 cpz/man/cpz.1 $(to)/share/man/man1
+	[ -z "$$RELEASE_URL" ] || printf '.PP\nHome page: %s\n' "$$RELEASE_URL" | \
+		tee -a $(to)/share/man/man1/rmz.1 >>$(to)/share/man/man1/cpz.1
 	for name in rmz cpz; do \
 		install -m 644 $$name/completions/$$name.bash $(to)/share/bash-completion/completions/$$name && \
 		install -m 644 $$name/completions/_$$name $(to)/share/zsh/site-functions && \

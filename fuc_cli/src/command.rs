@@ -145,7 +145,10 @@ impl<I: Copy + PartialEq, O> Command<I, O> {
                 Ok(Outcome::Complete)
             }
             Some(Stop::Version) => {
-                let line = format!("{} {}\n", self.name, self.version);
+                // The home page, if a packager has named one.
+                let url = option_env!("RELEASE_URL").filter(|url| !url.is_empty());
+                let url = url.map(|url| format!("{url}\n")).unwrap_or_default();
+                let line = format!("{} {}\n{url}", self.name, self.version);
                 console.print(&[line.as_bytes()]);
                 Ok(Outcome::Complete)
             }
