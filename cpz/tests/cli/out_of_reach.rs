@@ -28,7 +28,7 @@ const PRCTL: Option<&str> = if cfg!(target_arch = "x86_64") {
 /// Runs a command with an empty /proc and a filter by which the system calls 463 to 466 (setxattrat and its
 /// relatives) fail with `$1`.
 const CONFINED: &str = r#"exec unshare -m sh -c '
-    mount -t tmpfs none /proc || exit 9
+    mount -t tmpfs none /proc || exit 99
     exec "$@"' sh perl -e '
         my ($errno, $prctl) = (shift, shift);
         my $filter = pack("(SCCL)*",
@@ -38,8 +38,8 @@ const CONFINED: &str = r#"exec unshare -m sh -c '
             0x06, 0, 0, 0x50000 + $errno,
             0x06, 0, 0, 0x7fff0000);
         my $program = pack("S x![P] P", 5, $filter);
-        syscall($prctl + 0, 22, 2, $program) == 0 or exit 8;
-        exec @ARGV or exit 7;
+        syscall($prctl + 0, 22, 2, $program) == 0 or exit 99;
+        exec @ARGV or exit 99;
     ' "$@""#;
 
 #[track_caller]

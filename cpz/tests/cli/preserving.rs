@@ -59,10 +59,10 @@ const PLAINLY: &str = r#"exec "$@""#;
 
 /// A script that hides the default ACL of `into` during the copy: cp 9.10 leaves ACLs that new entries inherit,
 /// and cpz removes those that the source lacks.
-const INHERITING_NOTHING: &str = r#"setfacl -k into || exit 9
+const INHERITING_NOTHING: &str = r#"setfacl -k into || exit 99
     "$@"
     status=$?
-    setfacl -m d:u:55:rwx,d:g:56:rwx into || exit 9
+    setfacl -m d:u:55:rwx,d:g:56:rwx into || exit 99
     exit "$status""#;
 
 /// Compares copies to a new dest, to one with other attributes, and by an ordinary user. `script` prepares the old dest
@@ -104,7 +104,7 @@ fn keeps_what_was_asked_for_and_not_left_out() {
 #[track_caller]
 fn keeps_modes_as_cp_does(flags: &str) {
     needs!("setfacl");
-    let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 9; exec "$@""#;
+    let without_acls = r#"setfacl -bk old/s/private old/s/d/closed || exit 99; exec "$@""#;
     keeps_as_cp_does(flags, without_acls);
 }
 

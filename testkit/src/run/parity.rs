@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Input, Outcome, Run, Words,
+    Input, Outcome, Run, Status, Words,
     compare::{difference, replaced},
     twins::{Twins, now, since},
     wrapped::{Link, lend},
@@ -24,6 +24,9 @@ use crate::{
 
 /// Stands for the path of the tree in arguments and in what is compared.
 const PWD: &str = "$PWD";
+
+/// The status of a script that could not prepare a run. No command ends with it.
+const CANNOT_PREPARE: Status = Status::Exit(99);
 
 /// The result of a command in its tree.
 #[derive(Debug)]
@@ -133,7 +136,7 @@ impl Parity {
     }
 
     /// Runs both by this shell script, which has `"$@"` in place of the command line. A script can close streams
-    /// or set limits and the umask.
+    /// or set limits and the umask. If it ends with status 99, it could not prepare that, and nothing is compared.
     #[must_use]
     pub fn in_script(self, script: &str) -> Self {
         self.in_scripts(script, script)
@@ -196,7 +199,7 @@ impl Parity {
     /// Builds the trees and runs both programs. Returns what ours did, and what GNU's did.
     ///
     /// # Errors
-    /// If the GNU program is missing.
+    /// If the GNU program is missing, or if a script cannot prepare the run.
     #[track_caller]
     pub fn observe(&self, build: impl Fn(&Tree)) -> Result<[Observed; 2], Skip> {
         let gnu = self.gnu_program()?;
@@ -206,6 +209,10 @@ impl Parity {
         // One period for both: what both have preserved is then as fresh for one as for the other.
         let begin = now();
         let [ours, gnu] = [(ours, 0), (gnu, 1)].map(|(it, side)| self.run(it, side, &trees[side]));
+        if self.scripts.is_some() && gnu.1.status == CANNOT_PREPARE {
+            let why = gnu.1.stderr_text();
+            return Err(Skip(format!("the script cannot prepare the run: {why}")));
+        }
         let period = since(begin);
         let observed = |(program, outcome), tree| Observed {
             program,
@@ -396,7 +403,17 @@ mod tests {
             .check(build);
         let outcome = outcome.expect("rm is GNU's here");
         assert_eq!(outcome.stdout_text(), "before\n1\n");
-        assert_eq!(outcome.status, super::super::Status::Exit(7));
+        assert_eq!(outcome.status, Status::Exit(7));
+    }
+
+    #[test]
+    fn a_script_that_cannot_prepare_the_run_skips_it() {
+        let scratch = Scratch::new();
+        let observed = Parity::new(impostor(&scratch, "echo more"), "rm")
+            .in_script("echo no mounts >&2; exit 99")
+            .observe(build);
+        let Skip(why) = observed.expect_err("a reason");
+        assert_eq!(why, "the script cannot prepare the run: no mounts\n");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use testkit::probe::has_calls_of;
 fn without_proc(script: &str, build: impl Fn(&Tree), rows: &str) {
     needs!(root, "unshare");
     const NOWHERE: &str = r#"exec unshare -m sh -c '
-        mount -t tmpfs none /proc || exit 9
+        mount -t tmpfs none /proc || exit 99
         exec "$@"' sh "$@""#;
     let table = CP.table().build(build);
     let table = table.setting(|parity| parity.in_scripts(NOWHERE, script));
@@ -42,7 +42,7 @@ fn sets_no_attributes_through_a_directory_that_poses_as_proc() {
     needs!(root, "unshare");
     const POSING: &str = r#"exec unshare -m sh -c '
         victim=$PWD/victim
-        mount -t tmpfs none /proc && mkdir -p /proc/thread-self/fd || exit 9
+        mount -t tmpfs none /proc && mkdir -p /proc/thread-self/fd || exit 99
         for number in $(seq 3 99); do ln -s "$victim" /proc/thread-self/fd/$number; done
         exec "$@"' sh "$@""#;
     let table = CP.table();
