@@ -367,7 +367,7 @@ fn ten_million_entries_on_100_ranks_cost_few_messages() {
             Shape::levels(&[1_000, 10], 999),
             0.1,
         ),
-        ("directories of all sizes", Shape::uneven(10_000_000), 0.05),
+        ("directories of all sizes", Shape::uneven(9_000_000), 0.1),
         (
             "a chain of 200, with directories of 999 files beside each",
             Shape::comb(200, 50, 999),
