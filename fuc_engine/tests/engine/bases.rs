@@ -294,9 +294,8 @@ fn a_working_directory_with_the_same_names_stays_as_it_is() {
 /// Copies between the directories `from` and `to` of a tree.
 fn copy_between(root: &Path, options: CopyOp<'static>, sources: &[&str], dest: &Dest) -> Told {
     let [from, to] = ["from", "to"].map(|name| File::open(root.join(name)).unwrap());
-    let failures = Mutex::new(Vec::new());
     let copy = options.in_dir(&from).dest_in_dir(&to);
-    Told::new(copy.run(paths(sources), dest, &failures), failures)
+    kit::told(|observer| copy.run(paths(sources), dest, observer))
 }
 
 #[test]
@@ -348,12 +347,11 @@ fn a_relative_symbolic_link_is_made_only_in_the_directory_of_its_source() {
 fn a_base_that_is_not_a_directory_fails_each_operand() {
     let scratch = Scratch::new();
     let file = File::create(scratch.at("file")).unwrap();
-    let failures = Mutex::new(Vec::new());
     let copy = CopyOp::new().in_dir(&file).dest_in_dir(&file);
-    let summary = copy.run(paths(["a", "b"]), &kit::exactly("dest"), &failures);
+    let dest = kit::exactly("dest");
+    let told = kit::told(|observer| copy.run(paths(["a", "b"]), &dest, observer));
     let failure = |path| Failure::failed(Operation::Stat, path, Errno::NOTDIR);
-    let told = Told::complete(0, 0).with(["a", "b"].map(failure));
-    assert_eq!(Told::new(summary, failures), told);
+    assert_eq!(told, Told::complete(0, 0).with(["a", "b"].map(failure)));
 }
 
 #[test]

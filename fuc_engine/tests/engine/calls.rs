@@ -13,7 +13,7 @@ use testkit::{
 };
 
 use crate::child::{self, Child, MARKS};
-use crate::kit::unwritable;
+use crate::kit::{entries_of, unwritable};
 
 const FEW: u64 = 20;
 
@@ -289,7 +289,7 @@ fn an_archive_belongs_to_its_maker_alone_until_open_inodes_get_their_attributes(
         assert!(is_open, "{call:?}");
     }
     // All directories, links and special files get their attributes by such calls.
-    let entries = Snapshot::of(tree.path(), Attributes::NAMES).len();
+    let entries = entries_of(tree.path());
     assert!(
         given.len() > entries / 2,
         "{} calls for {entries} entries",

@@ -15,7 +15,7 @@ use testkit::{
     tree::{Scratch, Tree},
 };
 
-use crate::hub::{Hub, LARGE, failures, slow};
+use crate::hub::{Hub, LARGE};
 use crate::kit::{Limited as _, all_but_atime, exactly};
 use crate::sharing_copies::archive;
 
@@ -68,10 +68,9 @@ fn other_machines_copy_new_large_files_and_engines_those_that_they_cannot() {
         (fail, 3 * LARGE),
     ] {
         let hub = Hub::new(2, || {}).dividing(divide);
-        let observers = slow(2);
         let copy = reading(archive());
-        let summaries = hub.copy(&copy, &[at("s")], &exactly(at("d")), &observers);
-        assert_eq!(failures(observers), []);
+        let (summaries, failures) = hub.copy(&copy, &[at("s")], &exactly(at("d")));
+        assert_eq!(failures, []);
         let counted = |count: fn(&fuc_engine::Summary) -> u64| summaries.iter().map(count).sum();
         let counted: [u64; 2] = [counted(|it| it.files), counted(|it| it.bytes)];
         assert_eq!(counted, [3, bytes as u64]);
@@ -95,10 +94,9 @@ fn an_operand_is_divided() {
     build(&at("s"));
     fs::create_dir(at("into")).unwrap();
     let hub = Hub::new(2, || {}).dividing(copy_range);
-    let observers = slow(2);
     let dest = Dest::Into(at("into"));
-    hub.copy(&reading(archive()), &[at("s/large")], &dest, &observers);
-    assert_eq!(failures(observers), []);
+    let (_, failures) = hub.copy(&reading(archive()), &[at("s/large")], &dest);
+    assert_eq!(failures, []);
     assert_eq!(hub.divided()[0].names_below, 0);
     assert_same_tree(at("s/large"), at("into/large"), all_but_atime());
     assert_eq!(fs::read_dir(at("into")).unwrap().count(), 1);
@@ -114,10 +112,9 @@ fn a_file_that_another_process_puts_at_the_dest_meanwhile_is_treated_by_the_rule
             fs::write(copy.dest.with_file_name("large"), "other").unwrap();
             copy_range(copy, range)
         });
-        let observers = slow(2);
         let copy = reading(archive()).with(|copy| copy.rules.replace = replace);
-        hub.copy(&copy, &[at("s")], &exactly(at("d")), &observers);
-        assert_eq!(failures(observers), []);
+        let (_, failures) = hub.copy(&copy, &[at("s")], &exactly(at("d")));
+        assert_eq!(failures, []);
         let len = fs::metadata(at("d/large")).unwrap().len();
         assert_eq!(len, if is_kept { 5 } else { LARGE as u64 });
         assert_eq!(fs::read_dir(at("d")).unwrap().count(), 1);
@@ -146,9 +143,8 @@ fn an_engine_copies_large_files_that_cannot_be_divided() {
         let mut copy = reading(archive());
         change(&Tree::at(&scratch), &mut copy);
         let hub = Hub::new(2, || {}).dividing(|_, _| unreachable!("it was divided"));
-        let observers = slow(2);
-        hub.copy(&copy, &[at("s")], &exactly(at("d")), &observers);
-        assert_eq!(failures(observers), [], "{reason}");
+        let (_, failures) = hub.copy(&copy, &[at("s")], &exactly(at("d")));
+        assert_eq!(failures, [], "{reason}");
         if copy.execution == Execution::Real {
             assert_same_tree(at("s/large"), at("d/large"), Attributes::DATA);
         }
@@ -166,9 +162,8 @@ fn a_copy_that_is_cancelled_while_other_machines_copy_parts_leaves_none() {
         CANCEL.get().unwrap().cancel();
         copy_range(copy, range)
     });
-    let observers = slow(2);
     let copy = reading(archive()).cancelled_by(cancel.clone());
-    let summaries = hub.copy(&copy, &[at("s")], &exactly(at("d")), &observers);
+    let (summaries, _) = hub.copy(&copy, &[at("s")], &exactly(at("d")));
     assert!(summaries.iter().any(|it| it.cancelled));
     assert_eq!(summaries.iter().map(|it| it.discarded).sum::<u64>(), 1);
     assert_eq!(fs::read_dir(at("d")).unwrap().count(), 0);

@@ -19,7 +19,9 @@ use testkit::{
     tree::{Tree, comb, wide},
 };
 
-use crate::kit::{Failure, Limited as _, Person, Told, counts, exactly, paths, places};
+use crate::kit::{
+    Failure, Limited as _, Person, Told, counts, entries_of, exactly, paths, places, told,
+};
 
 /// Runs without a failure.
 #[track_caller]
@@ -88,7 +90,7 @@ fn each_entry_is_asked_about_once() {
         let (_scratch, source, dest) = places();
         wide(source.join("wide"), 2_000);
         comb(source.join("comb"), 100, 2);
-        let entries = Snapshot::of(&source, Attributes::NAMES).len();
+        let entries = entries_of(&source);
         let is_asked = |census: &Census| {
             let asked = census.0.lock().unwrap();
             assert!(asked.values().all(|times| *times == 1));
@@ -173,10 +175,8 @@ fn a_skipped_directory_does_not_replace_another_file() {
             copy.rules.backup = Some(Backup::Simple);
         })
         .filtered_by(skips_directories);
-    let failures = Mutex::new(Vec::new());
-    let summary = copy.run(paths([&source]), &exactly(&dest), &failures);
+    let told = told(|observer| copy.run(paths([&source]), &exactly(&dest), observer));
     let refused = Failure::refused(Refusal::NonDirectoryByDirectory, dest.join("x"));
-    let told = Told::new(summary, failures);
     assert_eq!(
         told,
         Told::complete(1, 0).with([refused.and(source.join("x"))])

@@ -101,16 +101,35 @@ impl<F: Fn() + Sync> Hub<F> {
         divided
     }
 
-    pub(crate) fn engines(&self) -> usize {
-        self.seats.len()
-    }
-
     fn send(&self, engine: usize, message: Incoming) {
         self.seats[engine].inbox.0.send(message).unwrap();
     }
 
+    /// Removes operands with all engines, slowly. Returns their summaries, and all failures by path.
+    pub(crate) fn remove<P: AsRef<Path> + Sync>(
+        &self,
+        removal: &RemoveOp,
+        operands: &[P],
+    ) -> (Vec<Summary>, Vec<Failure>) {
+        let observers = slow(self.seats.len());
+        let summaries = self.remove_observed(removal, operands, &observers);
+        (summaries, failures(observers))
+    }
+
+    /// Copies sources with all engines, slowly. Returns their summaries, and all failures by path.
+    pub(crate) fn copy<P: AsRef<Path> + Sync>(
+        &self,
+        copy: &CopyOp,
+        sources: &[P],
+        dest: &Dest,
+    ) -> (Vec<Summary>, Vec<Failure>) {
+        let observers = slow(self.seats.len());
+        let summaries = self.copy_observed(copy, sources, dest, &observers);
+        (summaries, failures(observers))
+    }
+
     /// Removes operands with all engines, each of which reports to its own observer.
-    pub(crate) fn remove<P: AsRef<Path> + Sync, O: Observer>(
+    pub(crate) fn remove_observed<P: AsRef<Path> + Sync, O: Observer>(
         &self,
         removal: &RemoveOp,
         operands: &[P],
@@ -123,7 +142,7 @@ impl<F: Fn() + Sync> Hub<F> {
     }
 
     /// Copies sources with all engines, each of which reports to its own observer.
-    pub(crate) fn copy<P: AsRef<Path> + Sync, O: Observer>(
+    pub(crate) fn copy_observed<P: AsRef<Path> + Sync, O: Observer>(
         &self,
         copy: &CopyOp,
         sources: &[P],
@@ -355,8 +374,11 @@ impl Slow {
 
 /// Returns an observer for each engine of a hub. The first one is the leader's.
 pub(crate) fn slow(engines: usize) -> Vec<Slow> {
-    let alone = Duration::from_millis(if engines == 1 { 0 } else { 5 });
-    observers(engines, alone, Duration::from_micros(300))
+    observers(
+        engines,
+        Duration::from_millis(5),
+        Duration::from_micros(300),
+    )
 }
 
 /// Returns observers that are slow only until another engine has processed an entry.
@@ -392,11 +414,12 @@ pub(crate) fn failures(observers: Vec<Slow>) -> Vec<Failure> {
     all
 }
 
-/// Returns the failures of all engines as text, with `ROOT` in place of `root`.
-pub(crate) fn failures_below(root: &Path, observers: Vec<Slow>) -> Vec<String> {
+/// Returns failures as text, with `ROOT` in place of `root`.
+pub(crate) fn failures_below(root: &Path, failures: &[Failure]) -> Vec<String> {
     let root = root.to_str().unwrap();
-    let all = failures(observers);
-    let all = all.iter().map(|it| format!("{it:?}").replace(root, "ROOT"));
+    let all = failures
+        .iter()
+        .map(|it| format!("{it:?}").replace(root, "ROOT"));
     let mut all: Vec<_> = all.collect();
     all.sort();
     all

@@ -105,6 +105,10 @@ impl Told {
         self
     }
 
+    pub(crate) fn causes(&self) -> Vec<Cause> {
+        self.failures.iter().map(|it| it.cause).collect()
+    }
+
     /// Sorts the failures, which come in any order if there are several threads.
     pub(crate) fn sorted(mut self) -> Self {
         self.failures.sort_by(|a, b| a.path.cmp(&b.path));
@@ -143,13 +147,18 @@ pub(crate) fn paths<P: AsRef<Path>>(paths: impl AsRef<[P]>) -> Vec<PathBuf> {
     paths.map(|path| path.as_ref().to_owned()).collect()
 }
 
+/// Returns the summary and the failures of a run.
+pub(crate) fn told(run: impl FnOnce(&dyn Observer) -> Summary) -> Told {
+    let failures = Mutex::new(Vec::new());
+    let summary = run(&failures);
+    Told::new(summary, failures)
+}
+
 pub(crate) fn remove_with<P: AsRef<Path>>(
     options: RemoveOp<'static>,
     operands: impl AsRef<[P]>,
 ) -> Told {
-    let failures = Mutex::new(Vec::new());
-    let summary = options.run(paths(operands), &failures);
-    Told::new(summary, failures)
+    told(|observer| options.run(paths(operands), observer))
 }
 
 pub(crate) fn remove(path: impl AsRef<Path>) -> Told {
@@ -161,9 +170,7 @@ pub(crate) fn copy_with<P: AsRef<Path>>(
     sources: impl AsRef<[P]>,
     dest: &Dest,
 ) -> Told {
-    let failures = Mutex::new(Vec::new());
-    let summary = options.run(paths(sources), dest, &failures);
-    Told::new(summary, failures)
+    told(|observer| options.run(paths(sources), dest, observer))
 }
 
 pub(crate) fn copy(source: impl AsRef<Path>, dest: impl AsRef<Path>) -> Told {
@@ -188,6 +195,12 @@ pub(crate) fn unwritable() -> u32 {
 /// Returns the attributes of a source that a copy leaves unchanged. Reading changes the atime.
 pub(crate) fn all_but_atime() -> Attributes {
     Attributes::ALL - Attributes::ATIME
+}
+
+/// Returns how many entries a tree has, with its root.
+#[track_caller]
+pub(crate) fn entries_of(root: impl AsRef<Path>) -> usize {
+    Snapshot::of(root, Attributes::NAMES).len()
 }
 
 #[track_caller]
@@ -336,7 +349,7 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
 
     pub(crate) fn copy(self, options: CopyOp<'static>, source: &Path, dest: &Path) -> Told {
         let summary = options.run(paths([source]), &exactly(dest), &self);
-        Told::new(summary, self.failures)
+        self.told(summary)
     }
 
     pub(crate) fn copy_into(
@@ -347,7 +360,7 @@ impl<F: Fn(Event<'_>) + Sync> Meddler<F> {
     ) -> Told {
         let dest = Dest::Into(target.to_owned());
         let summary = options.run(paths(sources), &dest, &self);
-        Told::new(summary, self.failures)
+        self.told(summary)
     }
 }
 

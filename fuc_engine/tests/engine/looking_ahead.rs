@@ -11,7 +11,7 @@ use fuc_engine::{
 };
 use testkit::tree::{Scratch, Tree};
 
-use crate::kit::paths;
+use crate::kit::{paths, remove_with};
 
 /// Returns a tree of nine entries with 16 bytes in three names of two files.
 fn tree() -> Scratch {
@@ -22,32 +22,31 @@ fn tree() -> Scratch {
     scratch
 }
 
+/// Returns the entries and bytes that `count` finds, or `None` if it could not count all.
+fn counted(count: impl FnOnce(&Arc<Counts>) -> bool) -> Option<(u64, u64)> {
+    let counts = Arc::default();
+    count(&counts).then(|| (counts.entries(), counts.bytes()))
+}
+
 #[test]
 fn a_removal_counts_entries_and_removes_none() {
     let scratch = tree();
     let operands = [scratch.at("t"), scratch.at("missing")];
-    let counts = Arc::<Counts>::default();
     let remove = RemoveOp::default();
-    assert!(remove.count(paths(&operands), &counts));
-    assert_eq!((counts.entries(), counts.bytes()), (9, 0));
-    let summary = remove.run(paths(&operands), &std::sync::Mutex::new(Vec::new()));
-    assert_eq!(summary.entries, counts.entries());
+    let found = counted(|counts| remove.count(paths(&operands), counts));
+    assert_eq!(found, Some((9, 0)));
+    assert_eq!(remove_with(remove, &operands).counts.0, 9);
 
     let scratch = tree();
-    let counts = Arc::<Counts>::default();
     let flat = RemoveOp::new().with(|options| options.recursive = false);
-    assert!(flat.count(paths([scratch.at("t")]), &counts));
-    assert_eq!(counts.entries(), 1);
+    let found = counted(|counts| flat.count(paths([scratch.at("t")]), counts));
+    assert_eq!(found, Some((1, 0)));
 }
 
 #[test]
 fn a_copy_counts_bytes_of_names_or_of_files() {
     let scratch = tree();
-    let count = |copy: CopyOp| {
-        let counts = Arc::<Counts>::default();
-        let is_complete = copy.count(paths([scratch.at("t")]), &counts);
-        is_complete.then_some((counts.entries(), counts.bytes()))
-    };
+    let count = |copy: CopyOp| counted(|counts| copy.count(paths([scratch.at("t")]), counts));
     assert_eq!(count(CopyOp::default()), Some((9, 16)));
     // The two names of a file count once.
     let keeping_links = CopyOp::new().with(|options| options.preserve.links = true);
@@ -68,11 +67,10 @@ fn a_copy_of_one_of_several_snapshots_counts_what_it_copies() {
             .plant(format!("{number}/file==1/file"));
     }
     let copy = CopyOp::new().with(|copy| copy.preserve = Preserve::all());
-    let counts = Arc::<Counts>::default();
-    assert!(copy.count(paths([scratch.at("4")]), &counts));
+    let found = counted(|counts| copy.count(paths([scratch.at("4")]), counts));
+    assert_eq!(found, Some((2, 7)));
     let copied = copy.copy(scratch.at("4"), scratch.at("copy"));
-    assert_eq!(counts.bytes(), copied.unwrap().bytes);
-    assert_eq!(counts.bytes(), 7);
+    assert_eq!(copied.unwrap().bytes, 7);
 }
 
 #[test]
@@ -83,17 +81,15 @@ fn skipped_directories_count_for_a_copy_only() {
         true => Verdict::Skip,
         false => Verdict::Take,
     });
-    let counts = Arc::<Counts>::default();
     let copy = CopyOp::new().filtered_by(Arc::clone(&filter));
-    assert!(copy.count(paths([&top]), &counts));
+    let (entries, _) = counted(|counts| copy.count(paths([&top]), counts)).unwrap();
     let copied = copy.copy(&top, scratch.at("copy")).unwrap();
-    assert_eq!((counts.entries(), copied.entries), (9, 9));
-    let counts = Arc::<Counts>::default();
+    assert_eq!((entries, copied.entries), (9, 9));
     let removal = RemoveOp::new().filtered_by(filter);
-    assert!(removal.count(paths([&top]), &counts));
     // The operand counts, although it stays because of the skipped directories.
+    let (entries, _) = counted(|counts| removal.count(paths([&top]), counts)).unwrap();
     let removed = removal.remove(&top).unwrap();
-    assert_eq!((counts.entries(), removed.entries), (6, 5));
+    assert_eq!((entries, removed.entries), (6, 5));
 }
 
 #[test]
@@ -105,11 +101,10 @@ fn holes_are_not_counted() {
     file.set_len(1 << 30).unwrap();
     // Some filesystems allocate blocks only when they write them.
     file.sync_all().unwrap();
-    let counts = Arc::<Counts>::default();
     let copy = CopyOp::new();
-    assert!(copy.count(paths([&path]), &counts));
+    let found = counted(|counts| copy.count(paths([&path]), counts));
     let summary = copy.copy(&path, scratch.at("copy")).unwrap();
-    assert_eq!(counts.bytes(), summary.bytes);
+    assert_eq!(found, Some((1, summary.bytes)));
 }
 
 #[test]
@@ -128,9 +123,8 @@ fn times_of_access_stay() {
 fn a_deep_tree_takes_few_descriptors() {
     let scratch = Scratch::in_memory();
     testkit::tree::chain(scratch.at("t"), 2000);
-    let counts = Arc::<Counts>::default();
-    assert!(RemoveOp::default().count(paths([scratch.at("t")]), &counts));
-    assert!(counts.entries() >= 2000, "{}", counts.entries());
+    let found = counted(|counts| RemoveOp::default().count(paths([scratch.at("t")]), counts));
+    assert_eq!(found, Some((2001, 0)));
     testkit::tree::remove_for_sure(scratch.at("t")).unwrap();
 }
 

@@ -16,12 +16,9 @@ use std::{
 };
 
 use fuc_engine::{CopyOp, Counts, Error, Event, Observer, RemoveOp, Summary, Throttle};
-use testkit::{
-    snapshot::{Attributes, Snapshot},
-    tree::{Scratch, Tree, wide},
-};
+use testkit::tree::{Scratch, Tree, wide};
 
-use crate::kit::{Limited as _, OnEvent, counts, exactly, paths, places, until};
+use crate::kit::{Limited as _, OnEvent, counts, entries_of, exactly, paths, places, until};
 
 /// An event, and its paths.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -63,10 +60,7 @@ fn tree(at: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
             dirs.extend(above.take_while(|dir| *dir != at).map(Path::to_owned));
         }
     }
-    assert_eq!(
-        Snapshot::of(at, Attributes::NAMES).len(),
-        files.len() + dirs.len()
-    );
+    assert_eq!(entries_of(at), files.len() + dirs.len());
     (files, dirs.into_iter().collect())
 }
 

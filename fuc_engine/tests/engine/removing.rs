@@ -11,7 +11,7 @@ use testkit::{
 
 use crate::kit::{
     Failure, Person, Told, assert_nothing_in, assert_unchanged, copy, counts, paths, plain, remove,
-    remove_with,
+    remove_with, told,
 };
 
 #[test]
@@ -71,11 +71,10 @@ fn operands_are_taken_while_earlier_ones_are_removed() {
     let mut operands = iter::once(first.clone()).chain(missing).chain([last]);
     // The number of these is unknown.
     let operands = iter::from_fn(|| operands.next());
-    let failures = Mutex::new(Vec::new());
     let removal = RemoveOp::new().with(|removal| removal.ignore_missing = true);
-    let summary = removal.run(operands, &failures);
+    let told = told(|observer| removal.run(operands, observer));
     assert!(was_removed, "all operands were collected first");
-    assert_eq!(Told::new(summary, failures), Told::complete(2, 0));
+    assert_eq!(told, Told::complete(2, 0));
     assert_nothing_in(&scratch);
 }
 
@@ -90,9 +89,8 @@ fn a_run_is_cancelled_if_the_token_is_when_the_operands_end() {
         None
     });
     let operands = iter::once(scratch.at("f")).chain(end);
-    let failures = Mutex::new(Vec::new());
     let removal = RemoveOp::new().cancelled_by(cancel.clone());
-    let summary = removal.run(operands, &failures);
+    let summary = removal.run(operands, &Person::default());
     assert!(summary.cancelled, "{summary:?}");
 }
 
@@ -130,14 +128,10 @@ fn relative_operands_are_looked_up_in_an_open_directory() {
     Tree::at(&dir).plant("deep/f= f=");
     let left = Snapshot::of(&dir, plain());
 
-    let failures = Mutex::new(Vec::new());
     let removal = RemoveOp::default().in_dir(&open);
-    let summary = removal.run(paths(["deep", "missing", "f"]), &failures);
+    let told = told(|observer| removal.run(paths(["deep", "missing", "f"]), observer));
     let missing = Failure::failed(Operation::Remove, "missing", Errno::NOENT);
-    assert_eq!(
-        Told::new(summary, failures),
-        Told::complete(1_502, 0).with([missing])
-    );
+    assert_eq!(told, Told::complete(1_502, 0).with([missing]));
     assert_nothing_in(&moved);
     assert_unchanged(&left, &dir, plain());
 }

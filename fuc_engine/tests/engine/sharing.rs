@@ -17,12 +17,11 @@ use testkit::{
     probe::Removal,
     run::Run,
     served,
-    snapshot::{Attributes, Snapshot},
     tree::{Scratch, wide},
 };
 
 use crate::hub::{Hub, failures, slow, totals};
-use crate::kit::{Failure, Limited as _, assert_nothing_in};
+use crate::kit::{Failure, Limited as _, assert_nothing_in, entries_of};
 use crate::races::{Arena, BUILT, DIRS, build};
 
 /// Makes as many directories as [`DIRS`], each with two files and a directory.
@@ -41,13 +40,12 @@ fn each_operand_is_shared() {
         root
     });
     let hub = Hub::new(3, || {});
-    let observers = slow(3);
     let removal = RemoveOp::new().threads(1);
-    let summaries = hub.remove(&removal, &operands, &observers);
+    let (summaries, failures) = hub.remove(&removal, &operands);
     // The operand `b/c` is gone with `b`.
     assert_eq!(totals(&summaries), (3 * BUILT, 1));
     let missing = Failure::failed(Operation::Remove, &operands[2], Errno::NOENT);
-    assert_eq!(failures(observers), [missing]);
+    assert_eq!(failures, [missing]);
     assert_nothing_in(&scratch);
     assert!(hub.stolen() > 0);
 }
@@ -60,7 +58,7 @@ fn the_files_of_a_wide_directory_are_shared() {
         wide(&root, 500);
         let hub = Hub::new(3, || {});
         let removal = RemoveOp::new().threads(threads);
-        let summaries = hub.remove(&removal, &[root], &slow(3));
+        let (summaries, _) = hub.remove(&removal, &[root]);
         assert_eq!(totals(&summaries), (501, 0));
         let shares = summaries.iter().map(|it| it.entries);
         assert!(shares.clone().all(|it| it > 0), "{threads}: {shares:?}");
@@ -97,9 +95,7 @@ fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
     let files: Vec<_> = (0..DIRS).map(kept).collect();
     let immutable = Immutable::new(&files);
     let hub = Hub::new(3, || {});
-    let observers = slow(3);
-    let operands = [root.clone()];
-    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &observers);
+    let (summaries, failures) = hub.remove(&RemoveOp::new().threads(1), &[&root]);
     drop(immutable);
     assert!(hub.stolen() > 0);
     // The files in `sub` stay, and the directories above them.
@@ -109,12 +105,8 @@ fn a_failure_below_a_stolen_directory_is_reported_once_and_keeps_all_above() {
         .map(|file| Failure::failed(Operation::Remove, file, Errno::PERM));
     let mut failed: Vec<_> = failed.collect();
     failed.sort_by(|a, b| a.path.cmp(&b.path));
-    assert_eq!(failures(observers), failed);
-    assert_eq!(
-        Snapshot::of(&root, Attributes::NAMES).len(),
-        1 + 3 * DIRS,
-        "only the ancestors stay"
-    );
+    assert_eq!(failures, failed);
+    assert_eq!(entries_of(&root), 1 + 3 * DIRS, "only the ancestors stay");
 }
 
 #[test]
@@ -127,7 +119,8 @@ fn names_that_need_room_are_reported_although_the_leader_steals() {
     // The leader is done first, and asks the other engine for work.
     observers[0].with_help = Duration::ZERO;
     observers[1].with_help = Duration::from_millis(25);
-    let summaries = hub.remove(&RemoveOp::new().threads(1), &[&root], &observers);
+    let removal = RemoveOp::new().threads(1);
+    let summaries = hub.remove_observed(&removal, &[&root], &observers);
     assert!(hub.stolen_from_assistants() > 0);
     const FILES: usize = 2 * DIRS + 1;
     assert_eq!(totals(&summaries), (0, FILES as u64));
@@ -139,7 +132,7 @@ fn names_that_need_room_are_reported_although_the_leader_steals() {
         Failure::failed(Operation::Remove, names[0], Errno::NOSPC),
         failed[0]
     );
-    assert_eq!(Snapshot::of(&root, Attributes::NAMES).len(), BUILT);
+    assert_eq!(entries_of(&root), BUILT);
 }
 
 #[test]
@@ -152,11 +145,11 @@ fn what_the_filter_keeps_below_a_stolen_directory_keeps_all_above() {
         _ => Verdict::Take,
     };
     let removal = RemoveOp::new().threads(1).filtered_by(kept);
-    let summaries = hub.remove(&removal, &[&root], &slow(3));
+    let (summaries, _) = hub.remove(&removal, &[&root]);
     assert!(hub.stolen() > 0);
     assert_eq!(totals(&summaries), (BUILT - 4, 0));
     assert!(root.join("7/sub/file").exists());
-    assert_eq!(Snapshot::of(&root, Attributes::NAMES).len(), 4);
+    assert_eq!(entries_of(&root), 4);
 }
 
 #[test]
@@ -173,17 +166,14 @@ fn directories_that_were_moved_before_a_thief_reaches_them_are_removed_by_their_
             std::os::unix::fs::symlink(arena.outside(), &top).unwrap();
         }
     });
-    let observers = slow(3);
-    let operands = [arena.at("t")];
-    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &observers);
+    let (summaries, failed) = hub.remove(&RemoveOp::new().threads(1), &[arena.at("t")]);
     assert!(hub.not_reached() > 0, "the thief reached something");
     arena.assert_outside_is_untouched();
     // As with one engine: the moved directory is empty, and the link, not the directory, had its name in the end.
     assert_eq!(totals(&summaries).0, BUILT - 1);
-    let failed = failures(observers);
     assert_eq!(failed.len(), 1, "{failed:?}");
     assert_eq!(failed[0].path, top);
-    assert_eq!(Snapshot::of(&moved, Attributes::NAMES).len(), 2);
+    assert_eq!(entries_of(&moved), 2);
 }
 
 #[test]
@@ -199,12 +189,11 @@ fn a_directory_that_replaces_the_parent_is_not_taken_for_it() {
             build(&top);
         }
     });
-    let operands = [arena.at("t")];
-    let summaries = hub.remove(&RemoveOp::new().threads(1), &operands, &slow(2));
+    let (summaries, _) = hub.remove(&RemoveOp::new().threads(1), &[arena.at("t")]);
     assert!(hub.not_reached() > 0);
     // The victim has emptied the directory that it had listed, and then listed the name again.
     assert_eq!(totals(&summaries), (2 * BUILT, 0));
-    assert_eq!(Snapshot::of(&moved, Attributes::NAMES).len(), 1);
+    assert_eq!(entries_of(&moved), 1);
     assert!(!arena.at("t").exists());
 }
 
@@ -222,7 +211,7 @@ fn links_that_replace_directories_while_engines_work_are_removed_themselves() {
             let _ = std::os::unix::fs::symlink(arena.outside(), &decoy);
             let _ = crate::kit::exchange(root.join(number.to_string()), &decoy);
         });
-        hub.remove(&RemoveOp::new().threads(1), &[&root], &slow(3));
+        hub.remove(&RemoveOp::new().threads(1), &[&root]);
         stolen += hub.stolen();
         arena.assert_outside_is_untouched();
         for left in [&root, &decoy] {

@@ -31,10 +31,10 @@ use testkit::{
 };
 
 use crate::child;
-use crate::hub::{Hub, Slow, failures_below, quick, slow, slow_at_first, totals};
+use crate::hub::{Hub, Slow, failures_below, quick, slow_at_first, totals};
 use crate::kit::{
-    Counts, Failure, Limited as _, Meddler, all_but_atime, assert_unchanged, exactly, paths,
-    places, plain,
+    Counts, Failure, Limited as _, Meddler, Told, all_but_atime, assert_unchanged, exactly, paths,
+    places, plain, told,
 };
 use crate::properties::{config, tree};
 use crate::races::{BUILT, DIRS, build};
@@ -59,7 +59,20 @@ impl Twins {
         ["alone", "together"].map(|name| self.scratch.at(name).join("d"))
     }
 
-    /// Copies the tree by one engine and by those of the hub, and compares trees, totals and failures.
+    /// Copies the tree by one engine and by `engines`, and compares trees, totals and failures. Returns the hub and summaries
+    /// of the latter.
+    pub(crate) fn copy_alike(
+        &self,
+        engines: usize,
+        copy: &CopyOp,
+        attributes: Attributes,
+    ) -> SharedRun {
+        let hub = Hub::new(engines, (|| {}) as fn());
+        let summaries = self.assert_alike(&hub, copy, attributes);
+        (hub, summaries)
+    }
+
+    /// Does the same by the engines of a hub, and returns their summaries.
     pub(crate) fn assert_alike<F: Fn() + Sync>(
         &self,
         hub: &Hub<F>,
@@ -71,19 +84,21 @@ impl Twins {
             fs::create_dir_all(dest.parent().unwrap()).unwrap();
         }
         let source = self.source();
-        let one = slow(1);
-        let expected = copy.run(paths([&source]), &exactly(&alone), &one[0]);
-        let observers = slow(hub.engines());
-        let summaries = hub.copy(copy, &[&source], &exactly(&together), &observers);
-        assert_eq!(
-            totals(&summaries),
-            (expected.entries as usize, expected.failures)
-        );
-        let expected = failures_below(&alone, one);
-        assert_eq!(failures_below(&together, observers), expected);
+        let expected = told(|observer| copy.run(paths([&source]), &exactly(&alone), observer));
+        let (summaries, failures) = hub.copy(copy, &[&source], &exactly(&together));
+        assert_alike([&alone, &together], &expected, &summaries, &failures);
         assert_same_tree(&alone, &together, attributes);
         summaries
     }
+}
+
+/// Compares totals and failures of one engine, which has worked below the first root, and of several.
+#[track_caller]
+fn assert_alike(roots: [&Path; 2], one: &Told, several: &[Summary], failures: &[Failure]) {
+    let (entries, _, failed) = one.counts;
+    assert_eq!(totals(several), (entries as usize, failed));
+    let expected = failures_below(roots[0], &one.failures);
+    assert_eq!(failures_below(roots[1], failures), expected);
 }
 
 /// Returns a copy that keeps everything, as `cp -a` does.
@@ -112,9 +127,8 @@ fn engines_steal_and_copy_a_tree_together() {
     for threads in [1, 4] {
         let twins = Twins::new();
         build(&twins.source());
-        let hub = Hub::new(4, || {});
         let copy = CopyOp::new().threads(threads);
-        let summaries = twins.assert_alike(&hub, &copy, plain());
+        let (hub, summaries) = twins.copy_alike(4, &copy, plain());
         assert_eq!(totals(&summaries), (BUILT, 0));
         hub.assert_assisted(&summaries);
     }
@@ -133,22 +147,21 @@ proptest! {
             build_linked(&twins.source().join("linked"), 5, 9);
         }
         let entries = Snapshot::of(twins.source(), plain()).len();
-        let hub = Hub::new(engines, || {});
-        twins.assert_alike(&hub, &archive().threads(threads), all_but_atime());
+        let (hub, _) = twins.copy_alike(engines, &archive().threads(threads), all_but_atime());
         assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
         prop_assert_eq!(hub.not_reached(), 0);
         prop_assert_eq!(hub.entrusted() > 0, links);
 
         let hub = Hub::new(engines, || {});
         let removal = RemoveOp::new().threads(threads);
-        let summaries = hub.remove(&removal, &twins.dests()[1..], &slow(engines));
+        let (summaries, _) = hub.remove(&removal, &twins.dests()[1..]);
         assert_eq!(totals(&summaries), (entries, 0));
         prop_assert!(!twins.dests()[1].exists());
     }
 }
 
 /// A hub that has served, and the summaries of its engines.
-type SharedRun = (Hub<fn()>, Vec<Summary>);
+pub(crate) type SharedRun = (Hub<fn()>, Vec<Summary>);
 
 /// Copies `source` to `dest` with several engines, and removes the source with them.
 fn copy_and_remove(
@@ -158,17 +171,21 @@ fn copy_and_remove(
     observe: fn(usize) -> Vec<Slow>,
 ) -> [SharedRun; 2] {
     let [copying, removing] = [(); 2].map(|()| Hub::new(engines, (|| {}) as fn()));
-    let copied = copying.copy(
+    let copied = copying.copy_observed(
         &archive().threads(1),
         &[source],
         &exactly(dest),
         &observe(engines),
     );
-    let removed = removing.remove(&RemoveOp::new().threads(1), &[source], &observe(engines));
+    let removal = RemoveOp::new().threads(1);
+    let removed = removing.remove_observed(&removal, &[source], &observe(engines));
     [(copying, copied), (removing, removed)]
 }
 
-fn trees_of_extreme_shapes(size: usize) {
+#[test]
+#[ignore = "slow"]
+fn very_deep_and_wide_trees_are_shared_if_they_have_branches() {
+    const SIZE: usize = 8_000;
     type Build = fn(&Path, usize);
     let rows: [(&str, Build, bool); 3] = [
         (
@@ -189,7 +206,7 @@ fn trees_of_extreme_shapes(size: usize) {
     ];
     for (shape, build, is_shared) in rows {
         let (_scratch, source, dest) = places();
-        build(&source, size);
+        build(&source, SIZE);
         let before = Snapshot::of(&source, all_but_atime());
         let observe = if is_shared { slow_at_first } else { quick };
         for (hub, summaries) in copy_and_remove(4, &source, &dest, observe) {
@@ -199,18 +216,6 @@ fn trees_of_extreme_shapes(size: usize) {
         assert_unchanged(&before, &dest, all_but_atime());
         assert!(!source.exists(), "{shape}");
     }
-}
-
-#[test]
-#[ignore = "slow"]
-fn deep_and_wide_trees_are_shared_if_they_have_branches() {
-    trees_of_extreme_shapes(1_500);
-}
-
-#[test]
-#[ignore = "slow"]
-fn very_deep_and_wide_trees_are_shared_if_they_have_branches() {
-    trees_of_extreme_shapes(8_000);
 }
 
 #[test]
@@ -225,8 +230,7 @@ fn directories_get_their_times_and_modes_after_everything_below() {
             .mtime(Duration::from_secs(2_000));
     }
     tree.select("").mtime(Duration::from_secs(3_000));
-    let hub = Hub::new(3, || {});
-    twins.assert_alike(&hub, &archive().threads(1), all_but_atime());
+    let (hub, _) = twins.copy_alike(3, &archive().threads(1), all_but_atime());
     assert_same_tree(tree.path(), &twins.dests()[1], all_but_atime());
     assert!(hub.stolen() > 0);
 }
@@ -246,11 +250,10 @@ fn links_that_lead_back_are_reported_once() {
             symlink(target, twins.source().join(format!("{number}/{name}"))).unwrap();
         }
     }
-    let hub = Hub::new(3, || {});
     let copy = following()
         .with(|copy| copy.preserve = Preserve::default())
         .threads(1);
-    let summaries = twins.assert_alike(&hub, &copy, plain());
+    let (hub, summaries) = twins.copy_alike(3, &copy, plain());
     assert_eq!(totals(&summaries).1, 3 * DIRS as u64);
     assert!(hub.stolen() > 0);
 }
@@ -268,9 +271,8 @@ fn dests_that_are_in_the_way_are_reported_once() {
         }
         tree.plant("1='in the way' 2/file/");
     }
-    let hub = Hub::new(3, || {});
     let copy = CopyOp::new().threads(1);
-    let summaries = twins.assert_alike(&hub, &copy, plain());
+    let (hub, summaries) = twins.copy_alike(3, &copy, plain());
     assert_eq!(totals(&summaries).1, DIRS.div_ceil(3) as u64 + 2);
     assert!(hub.stolen() > 0);
 }
@@ -287,11 +289,10 @@ fn linked_directories_at_the_dest_are_kept_if_that_is_asked_for() {
                     .symlink(number.to_string(), format!("elsewhere/{number}"));
             }
         }
-        let hub = Hub::new(3, || {});
         let copy = CopyOp::new()
             .threads(1)
             .with(|copy| copy.rules.follow_links_to_directories = keeps);
-        let summaries = twins.assert_alike(&hub, &copy, plain());
+        let (hub, summaries) = twins.copy_alike(3, &copy, plain());
         assert_eq!(totals(&summaries).1 == 0, keeps);
         assert!(hub.stolen() > 0);
     }
@@ -326,9 +327,8 @@ fn filters_of_directories_are_found_by_each_engine() {
         build_linked(&tree.path().join(parent).join("linked"), 10, 10);
     }
     tree.plant("a/skip=sub b/5/sub/skip=file");
-    let hub = Hub::new(3, || {});
     let copy = archive().threads(1).filtered_by(SkipFiles::default());
-    twins.assert_alike(&hub, &copy, all_but_atime());
+    let (hub, _) = twins.copy_alike(3, &copy, all_but_atime());
     assert!(hub.stolen() > 0 && hub.entrusted() > 0);
     let dest = Snapshot::of(&twins.dests()[1], Attributes::NAMES);
     assert_eq!(dest.kind("a/7/sub"), None);
@@ -350,10 +350,9 @@ fn directories_on_other_filesystems_stay_empty_if_that_is_asked_for() {
         let link = twins.source().join(format!("{number}/sub/elsewhere"));
         symlink(elsewhere.path(), link).unwrap();
     }
-    let hub = Hub::new(3, || {});
     let copy = following().with(|copy| copy.preserve = Preserve::default());
     let copy = copy.with(|copy| copy.one_file_system = true).threads(1);
-    let summaries = twins.assert_alike(&hub, &copy, plain());
+    let (hub, summaries) = twins.copy_alike(3, &copy, plain());
     assert_eq!(totals(&summaries), (BUILT + DIRS, 0));
     assert!(hub.stolen() > 0);
 }
@@ -368,8 +367,8 @@ fn a_dry_run_is_made_by_the_leader() {
     let copy = archive().with(|copy| copy.execution = Execution::DryRun);
     let removal = RemoveOp::new().with(|removal| removal.execution = Execution::DryRun);
     let [copying, removing] = [(); 2].map(|()| Hub::new(2, || {}));
-    let copied = copying.copy(&copy, &[twins.source()], &exactly(&dest), &slow(2));
-    let removed = removing.remove(&removal, &[twins.source()], &slow(2));
+    let (copied, _) = copying.copy(&copy, &[twins.source()], &exactly(&dest));
+    let (removed, _) = removing.remove(&removal, &[twins.source()]);
     for (hub, summaries) in [(copying, copied), (removing, removed)] {
         assert_eq!(totals(&summaries), (before.len(), 0));
         assert_eq!(summaries[1].entries, 0);
@@ -388,14 +387,13 @@ fn the_entries_of_a_wide_directory_are_shared_with_their_types_and_links() {
             tree.plant(format!("{number}='content {number}' twin{number}=={number} link{number}->17 fifo{number}<fifo>
                 dir{number}/below="));
         }
-        let hub = Hub::new(3, || {});
         let filter = |entry: &Candidate<'_>| match entry.name().as_encoded_bytes() {
             b"dir3" | b"dir50" => Verdict::Skip,
             b"fifo7" => Verdict::Prune,
             _ => Verdict::Take,
         };
         let copy = archive().threads(threads).filtered_by(filter);
-        let summaries = twins.assert_alike(&hub, &copy, all_but_atime());
+        let (_, summaries) = twins.copy_alike(3, &copy, all_but_atime());
         let shares = summaries.iter().map(|it| it.files);
         assert!(shares.clone().all(|it| it > 0), "{threads}: {shares:?}");
         let dest = Snapshot::of(&twins.dests()[1], Attributes::NAMES | Attributes::LINKS);
@@ -414,11 +412,10 @@ fn each_engine_verifies_and_writes_what_it_has_copied() {
     for number in 0..3 {
         tree.file(format!("large/{number}/file"), vec![number; 5 << 20]);
     }
-    let hub = Hub::new(4, || {});
     let copy = archive()
         .threads(1)
         .with(|copy| (copy.verify, copy.durable) = (true, true));
-    twins.assert_alike(&hub, &copy, all_but_atime());
+    let (hub, _) = twins.copy_alike(4, &copy, all_but_atime());
     assert!(hub.stolen() > 0 && hub.entrusted() > 0);
 }
 
@@ -443,7 +440,7 @@ fn an_engine_that_assists_reports_a_copy_that_differs() {
     });
     let hub = Hub::new(2, || {});
     let copy = CopyOp::new().threads(1).with(|copy| copy.verify = true);
-    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
+    let summaries = hub.copy_observed(&copy, &[&source], &exactly(&dest), &observers);
     assert_eq!(totals(&summaries), (BUILT, 1));
     let [_, assistant] = observers;
     let told = assistant.told(summaries[1]);

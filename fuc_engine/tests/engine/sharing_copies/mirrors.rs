@@ -8,7 +8,6 @@ use testkit::{
 };
 
 use super::{Twins, archive};
-use crate::hub::Hub;
 use crate::kit::{Limited as _, all_but_atime, plain};
 use crate::properties::{config, tree};
 
@@ -29,8 +28,7 @@ proptest! {
             std::fs::create_dir_all(dest.parent().unwrap()).unwrap();
             old.build(&dest);
         }
-        let hub = Hub::new(engines, || {});
-        twins.assert_alike(&hub, &mirror(archive()).threads(threads), all_but_atime());
+        twins.copy_alike(engines, &mirror(archive()).threads(threads), all_but_atime());
         assert_same_tree(twins.source(), &twins.dests()[1], all_but_atime());
     }
 }
@@ -47,8 +45,7 @@ fn build(twins: &Twins) {
 fn a_directory_that_is_shared_is_a_mirror_in_the_end() {
     let twins = Twins::new();
     build(&twins);
-    let hub = Hub::new(3, || {});
-    let summaries = twins.assert_alike(&hub, &mirror(CopyOp::new()).threads(2), plain());
+    let (hub, summaries) = twins.copy_alike(3, &mirror(CopyOp::new()).threads(2), plain());
     hub.assert_assisted(&summaries);
     assert_same_tree(twins.source(), &twins.dests()[1], plain());
     assert_eq!(

@@ -9,13 +9,13 @@ use std::{
 use fuc_engine::{Cancel, CopyOp, Refusal};
 use testkit::{
     or_skip,
-    snapshot::{Attributes, Snapshot, assert_same_tree},
+    snapshot::assert_same_tree,
     tree::{Tree, remove_for_sure},
 };
 
 use super::{archive, build_linked};
 use crate::hub::{Hub, failures, slow, totals};
-use crate::kit::{Failure, Limited as _, exactly, exchange, paths, places, plain};
+use crate::kit::{Failure, Limited as _, entries_of, exactly, exchange, paths, places, plain};
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
 #[test]
@@ -25,17 +25,16 @@ fn a_cancelled_run_ends_although_entries_are_away() {
         build(&source.join(number.to_string()));
     }
     build_linked(&source.join("linked"), 20, 50);
-    let entries = Snapshot::of(&source, Attributes::NAMES).len();
+    let entries = entries_of(&source);
     let cancel = Cancel::new();
     let hub = Hub::new(3, || cancel.cancel());
     let copy = archive()
         .threads(2)
         .with(|copy| copy.verify = true)
         .cancelled_by(cancel.clone());
-    let observers = slow(3);
-    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &observers);
+    let (summaries, failures) = hub.copy(&copy, &[&source], &exactly(&dest));
     assert!(summaries[0].cancelled);
-    assert!(failures(observers).is_empty());
+    assert_eq!(failures, []);
     assert!(totals(&summaries).0 < entries);
 }
 
@@ -86,7 +85,7 @@ fn links_that_replace_directories_while_engines_work_lead_nowhere() {
                 let _ = exchange(victim, &decoy);
             });
             let copy = archive().threads(1);
-            hub.copy(&copy, &[&source], &exactly(&dest), &slow(3));
+            hub.copy(&copy, &[&source], &exactly(&dest));
             changed_hands += hub.stolen() + hub.entrusted();
             arena.assert_outside_is_untouched();
             assert_nothing_from_outside(&dest);
@@ -115,7 +114,7 @@ fn links_that_are_planted_before_entries_arrive_are_not_written_through() {
         let copy = archive()
             .with(|copy| copy.attributes_only = attributes_only)
             .threads(1);
-        hub.copy(&copy, &[&source], &exactly(&dest), &slow(2));
+        hub.copy(&copy, &[&source], &exactly(&dest));
         assert!(hub.entrusted() > 0);
         assert!(planted.into_inner() > 0);
         arena.assert_outside_is_untouched();
@@ -135,12 +134,12 @@ fn a_directory_that_replaces_the_parent_at_the_dest_is_not_taken_for_it() {
         }
     });
     let copy = CopyOp::new().threads(1);
-    let summaries = hub.copy(&copy, &[&source], &exactly(&dest), &slow(2));
+    let (summaries, _) = hub.copy(&copy, &[&source], &exactly(&dest));
     assert!(hub.not_reached() > 0);
     assert_eq!(totals(&summaries), (1 + BUILT, 0));
     // The victim has filled the directory that it had made.
     assert_same_tree(source.join("top"), &moved, plain());
-    assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 2);
+    assert_eq!(entries_of(&dest), 2);
 }
 
 #[test]
@@ -170,10 +169,9 @@ fn a_linked_source_that_is_replaced_by_a_file_of_another_home_is_not_copied() {
             fs::rename(scratch.at("other"), source.join("file")).unwrap();
         }
     });
-    let observers = slow(2);
-    hub.copy(&archive(), &[&source], &exactly(&dest), &observers);
+    let (_, failures) = hub.copy(&archive(), &[&source], &exactly(&dest));
     assert_eq!(hub.entrusted(), 1);
     let expected = Failure::refused(Refusal::SourceReplaced, source.join("file"));
-    assert_eq!(failures(observers), [expected]);
+    assert_eq!(failures, [expected]);
     assert!(!dest.join("file").exists());
 }
