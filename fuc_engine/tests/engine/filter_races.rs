@@ -17,12 +17,12 @@ use fuc_engine::{
 use testkit::{
     or_skip,
     probe::Skip,
-    snapshot::{Attributes, Snapshot, assert_same_tree},
-    tree::{Scratch, Tree, plant},
+    snapshot::Snapshot,
+    tree::{Scratch, Tree, plant, remove_for_sure},
 };
 
 use crate::kit::{
-    Failure, Limited as _, Told, assert_unchanged, can_exchange, exactly, exchange, paths,
+    Failure, Limited as _, Told, can_exchange, entries_of, exactly, exchange, paths, plain, told,
 };
 
 /// A directory `s` with an entry `x`, and another entry `other` that takes its place.
@@ -59,17 +59,24 @@ impl Exchange {
 
     fn remove(&self, options: RemoveOp<'static>, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
         let removal = options.filtered_by(self.filter(verdict));
-        let failures = Mutex::new(Vec::new());
-        let summary = removal.run(paths([self.path().join("s")]), &failures);
-        Told::new(summary, failures)
+        told(|observer| removal.run(paths([self.path().join("s")]), observer))
     }
 
     fn copy(&self, options: CopyOp<'static>, verdict: fn(&Candidate<'_>) -> Verdict) -> Told {
         let copy = options.filtered_by(self.filter(verdict));
-        let failures = Mutex::new(Vec::new());
         let dest = exactly(self.path().join("d"));
-        let summary = copy.run(paths([self.path().join("s")]), &dest, &failures);
-        Told::new(summary, failures)
+        told(|observer| copy.run(paths([self.path().join("s")]), &dest, observer))
+    }
+
+    /// Asserts what is left beside `other`, and beside the source `s` of a copy.
+    #[track_caller]
+    fn assert_left(&self, sources: &[&str], left: &str, row: &str) {
+        for name in sources {
+            remove_for_sure(self.path().join(name)).expect("it is there");
+        }
+        let expected = Snapshot::of(Scratch::with(left), plain());
+        let difference = expected.diff(&Snapshot::of(self.path(), plain()));
+        assert!(difference.is_empty(), "{row}:\n{difference}");
     }
 }
 
@@ -94,95 +101,127 @@ fn files_only(entry: &Candidate<'_>) -> Verdict {
     }
 }
 
-/// Builds a file that becomes a directory.
-fn file_and_directory(tree: &Tree) {
-    tree.plant("s/x= other/precious=");
+fn skips_x(entry: &Candidate<'_>) -> Verdict {
+    match entry.name() == "x" && entry.is_directory() {
+        true => Verdict::Skip,
+        false => Verdict::Take,
+    }
 }
 
+fn takes_all(_: &Candidate<'_>) -> Verdict {
+    Verdict::Take
+}
+
+/// A file that becomes a directory.
+const FILE: &str = "s/x= other/precious=";
+/// A directory that becomes a file.
+const DIRECTORY: &str = "s/x/ other=precious";
+
+type Verdicts = fn(&Candidate<'_>) -> Verdict;
+
 #[test]
-fn a_file_that_becomes_a_directory_is_not_removed_without_a_verdict_about_the_directory() {
-    for (number, ask) in [(1, Ask::Never), (4, Ask::Never), (4, Ask::IfWriteProtected)] {
-        let race = or_skip!(Exchange::new(file_and_directory));
-        let before = Snapshot::of(race.path().join("other"), Attributes::NAMES);
-        let options = RemoveOp::new()
-            .threads(number)
-            .with(|removal| removal.ask = ask);
-        let told = race.remove(options, without_directories);
-        assert_eq!(told, Told::complete(0, 0), "{number} threads, {ask:?}");
-        assert_unchanged(&before, race.path().join("s/x"), Attributes::NAMES);
+fn an_entry_that_changes_its_type_is_not_removed_without_a_verdict_about_what_it_has_become() {
+    let asking = |ask| RemoveOp::new().with(|removal| removal.ask = ask);
+    let by = |number| RemoveOp::new().threads(number);
+    let if_protected = || asking(Ask::IfWriteProtected);
+    let rows: [(_, _, _, Verdicts, _, _); 7] = [
+        (
+            "a directory, 1 thread",
+            FILE,
+            by(1),
+            without_directories,
+            0,
+            "s/x/precious=",
+        ),
+        (
+            "a directory, 4 threads",
+            FILE,
+            by(4),
+            without_directories,
+            0,
+            "s/x/precious=",
+        ),
+        (
+            "a directory, asking",
+            FILE,
+            if_protected().threads(4),
+            without_directories,
+            0,
+            "s/x/precious=",
+        ),
+        ("a skipped directory", FILE, by(1), skips_x, 1, "s/x/"),
+        (
+            "a file",
+            DIRECTORY,
+            by(1),
+            directories_only,
+            0,
+            "s/x=precious",
+        ),
+        (
+            "a file, asking",
+            DIRECTORY,
+            if_protected(),
+            directories_only,
+            0,
+            "s/x=precious",
+        ),
+        ("a file is taken, too", DIRECTORY, by(1), takes_all, 2, ""),
+    ];
+    for (row, build, options, verdict, removed, left) in rows {
+        let race = or_skip!(Exchange::new(plant(build)));
+        let told = race.remove(options, verdict);
+        assert_eq!(told, Told::complete(removed, 0), "{row}");
+        race.assert_left(&["other"], left, row);
     }
 }
 
 #[test]
-fn a_file_that_becomes_a_skipped_directory_stays_without_its_entries() {
-    let race = or_skip!(Exchange::new(file_and_directory));
-    let told = race.remove(RemoveOp::new(), |entry| {
-        match entry.name() == "x" && entry.is_directory() {
-            true => Verdict::Skip,
-            false => Verdict::Take,
-        }
-    });
-    assert_eq!(told, Told::complete(1, 0));
-    let left = Snapshot::of(race.path().join("s/x"), Attributes::NAMES);
-    assert_eq!(left.len(), 1, "{left:?}");
-}
-
-#[test]
-fn a_directory_that_becomes_a_file_is_not_removed_without_a_verdict_about_the_file() {
-    for ask in [Ask::Never, Ask::IfWriteProtected] {
-        let race = or_skip!(Exchange::new(plant("s/x/ other=precious")));
-        let options = RemoveOp::new().with(|options| options.ask = ask);
-        let told = race.remove(options, directories_only);
-        assert_eq!(told, Told::complete(0, 0), "{ask:?}");
-        assert_eq!(fs::read(race.path().join("s/x")).unwrap(), b"precious");
-    }
-}
-
-#[test]
-fn a_directory_that_becomes_a_file_is_removed_if_the_filter_takes_that_too() {
-    let race = or_skip!(Exchange::new(plant("s/x/ other=")));
-    let told = race.remove(RemoveOp::new(), |_| Verdict::Take);
-    assert_eq!(told, Told::complete(2, 0));
-    assert!(!race.path().join("s").exists());
-}
-
-#[test]
-fn a_file_that_becomes_a_directory_is_not_copied_without_a_verdict_about_the_directory() {
-    for (case, options) in [
-        ("plain", CopyOp::new()),
-        ("rules", CopyOp::new().with(|o| o.rules.remove_first = true)),
-        ("preserve", CopyOp::new().with(|o| o.preserve.links = true)),
-    ] {
-        let race = or_skip!(Exchange::new(file_and_directory));
-        let told = race.copy(options, without_directories);
-        assert_eq!(told, Told::complete(1, 0), "{case}");
-        let copied = Snapshot::of(race.path().join("d"), Attributes::NAMES);
-        assert_eq!(copied.len(), 1, "{case}: {copied:?}");
-    }
-}
-
-#[test]
-fn a_file_that_becomes_a_directory_is_copied_if_the_filter_takes_that_too() {
-    let race = or_skip!(Exchange::new(file_and_directory));
-    let told = race.copy(CopyOp::new(), |_| Verdict::Take);
-    assert_eq!(told, Told::complete(3, 0));
-    assert_same_tree(
-        race.path().join("s"),
-        race.path().join("d"),
-        Attributes::NAMES,
-    );
-}
-
-#[test]
-fn a_file_that_becomes_a_link_is_not_copied_without_a_verdict_about_the_link() {
-    for (case, options) in [
-        ("plain", CopyOp::new()),
-        ("rules", CopyOp::new().with(|o| o.rules.remove_first = true)),
-    ] {
-        let race = or_skip!(Exchange::new(plant("s/x=content other->/etc/passwd")));
-        let told = race.copy(options, files_only);
-        assert_eq!(told, Told::complete(1, 0), "{case}");
-        assert!(race.path().join("d/x").symlink_metadata().is_err());
+fn a_file_that_changes_its_type_is_not_copied_without_a_verdict_about_what_it_has_become() {
+    let removing_first = || CopyOp::new().with(|copy| copy.rules.remove_first = true);
+    let with_links = || CopyOp::new().with(|copy| copy.preserve.links = true);
+    let link = "s/x=content other->/etc/passwd";
+    let rows: [(_, _, _, Verdicts, _, _); 6] = [
+        (
+            "a directory",
+            FILE,
+            CopyOp::new(),
+            without_directories,
+            1,
+            "d/",
+        ),
+        (
+            "a directory, rules",
+            FILE,
+            removing_first(),
+            without_directories,
+            1,
+            "d/",
+        ),
+        (
+            "a directory, preserve",
+            FILE,
+            with_links(),
+            without_directories,
+            1,
+            "d/",
+        ),
+        (
+            "a directory is taken, too",
+            FILE,
+            CopyOp::new(),
+            takes_all,
+            3,
+            "d/x/precious=",
+        ),
+        ("a link", link, CopyOp::new(), files_only, 1, "d/"),
+        ("a link, rules", link, removing_first(), files_only, 1, "d/"),
+    ];
+    for (row, build, options, verdict, copied, dest) in rows {
+        let race = or_skip!(Exchange::new(plant(build)));
+        let told = race.copy(options, verdict);
+        assert_eq!(told, Told::complete(copied, 0), "{row}");
+        race.assert_left(&["other", "s"], dest, row);
     }
 }
 
@@ -223,5 +262,5 @@ fn a_dest_that_was_backed_up_gets_its_name_back_if_the_source_is_left_alone_then
     let replaced = Failure::refused(Refusal::SourceReplaced, source.join("x"));
     assert_eq!(told, Told::complete(1, 0).with([replaced]));
     assert_eq!(fs::read(dest.join("x")).unwrap(), b"old");
-    assert_eq!(Snapshot::of(&dest, Attributes::NAMES).len(), 2);
+    assert_eq!(entries_of(&dest), 2);
 }
