@@ -16,14 +16,13 @@ use fuc_engine::{CopyOp, ModePolicy, Operation, Preserve, RemoveOp, Replace};
 use rustix::io::Errno;
 use testkit::{
     needs, or_skip,
-    snapshot::{Attributes, assert_same_tree},
     tree::{Scratch, Tree, comb, remove_for_sure, wide},
 };
 
 use crate::child;
 use crate::kit::{
-    Limited as _, Told, can_exchange, copy, copy_with, exactly, exchange, failed, places,
-    remove_with, until_raced,
+    Limited as _, Told, can_exchange, copy, copy_with, exactly, exchange, failed, remove_with,
+    until_raced,
 };
 use crate::races::{Arena, BUILT, DIRS, assert_nothing_from_outside, build};
 
@@ -239,25 +238,6 @@ fn two_removals_at_once_leave_nothing_and_report_only_missing_names() {
         }
         clean(&[&root]);
         one.failures.len() + other.failures.len()
-    });
-}
-
-#[test]
-#[ignore = "slow"]
-fn two_copies_at_once_to_one_dest_are_complete() {
-    let (_scratch, root, dest) = places();
-    build(&root);
-    until_raced(20, || {
-        let copy = || copy_with(CopyOp::new().threads(2), [&root], &exactly(&dest));
-        let told = thread::scope(|scope| {
-            let other = scope.spawn(copy);
-            [copy(), other.join().unwrap()]
-        });
-        assert_eq!(told.each_ref().map(|told| &told.failures[..]), [&[]; 2]);
-        assert_same_tree(&root, &dest, Attributes::MODE);
-        clean(&[&dest]);
-        // The results do not show whether a race took place, so count each round.
-        1
     });
 }
 

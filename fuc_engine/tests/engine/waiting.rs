@@ -1,7 +1,7 @@
-//! Names that wait while another name of their inode is copied, and entries that must not wait for a slow one.
+//! Names that wait while another name of their inode is copied.
 //!
 //! A worker is held up in an event until another worker has gone on, however slow or busy the machine is. That worker
-//! passes names of the same inode, which must then have been waiting, or it removes other entries.
+//! passes names of the same inode, which must then have been waiting.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -18,12 +18,11 @@ use std::{
 };
 
 use fuc_engine::{
-    Backup, Candidate, CopyOp, Dereference, Error, Event, Observer, Preserve, RemoveOp, Replace,
-    Verdict,
+    Backup, Candidate, CopyOp, Dereference, Error, Event, Observer, Preserve, Replace, Verdict,
 };
-use testkit::tree::{Scratch, Tree, wide};
+use testkit::tree::{Scratch, Tree};
 
-use crate::kit::{Limited as _, Meddler, Told, exactly, paths};
+use crate::kit::{Limited as _, exactly, paths};
 
 const DIRS: usize = 100;
 /// Several times the piece after which a copy gives tasks to other workers.
@@ -265,45 +264,4 @@ fn a_name_that_waited_beside_a_newer_dest_leaves_it_if_the_first_copy_is_lost() 
     assert_eq!(witness.failures.into_inner(), 1);
     let is_left = |name: &String| fs::symlink_metadata(dest.path().join(name)).unwrap().len() == 5;
     assert_eq!(names().filter(is_left).count(), DIRS);
-}
-
-#[test]
-fn a_slow_removal_holds_up_few_entries_of_its_directory() {
-    const FILES: usize = 10_000;
-    /// More than the entries of a buffer. The worker with the slow entry keeps at most these.
-    const HELD_UP: usize = 2_000;
-    let scratch = Scratch::in_memory();
-    if !scratch.path().starts_with("/dev/shm") {
-        testkit::skip!("no tmpfs, and not every filesystem lets two workers into one directory");
-    }
-    let root = scratch.at("wide");
-    wide(&root, FILES);
-    let slow = OnceLock::new();
-    let removed = Mutex::new(0);
-    let more_removed = Condvar::new();
-    let removed_meanwhile = AtomicUsize::new(0);
-    let meddler = Meddler::new(|_| {
-        let mut count = removed.lock().unwrap();
-        *count += 1;
-        more_removed.notify_all();
-        if *count == 1 {
-            slow.set(thread::current().id()).unwrap();
-            // So the governor starts another worker before the next entry.
-            thread::sleep(Duration::from_millis(10));
-        } else if slow.get() == Some(&thread::current().id())
-            && removed_meanwhile.load(Ordering::Relaxed) == 0
-        {
-            let (count, _) = more_removed
-                .wait_timeout_while(count, PATIENCE, |count| *count < FILES - HELD_UP)
-                .unwrap();
-            removed_meanwhile.store(*count, Ordering::Relaxed);
-        }
-    });
-    let told = meddler.remove(RemoveOp::new().threads(2), &root);
-    assert_eq!(told, Told::complete(FILES + 1, 0));
-    let removed_meanwhile = removed_meanwhile.into_inner();
-    assert!(
-        removed_meanwhile >= FILES - HELD_UP,
-        "only {removed_meanwhile} files were removed beside the slow one"
-    );
 }
