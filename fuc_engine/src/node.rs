@@ -256,37 +256,6 @@ mod tests {
         Node::new(place, [0; 4], Nothing(DirSlot::empty()), None)
     }
 
-    fn climbed(from: Arc<Node<Nothing>>) -> Vec<Box<CStr>> {
-        let mut finished = Vec::new();
-        climb(from, |node| {
-            finished.push((*node.place.name).into());
-            ControlFlow::Continue(())
-        });
-        finished
-    }
-
-    #[test]
-    fn the_last_child_finishes_all_ancestors() {
-        let top = node(None, c"top");
-        let middle = node(Some(&top), c"middle");
-        let leaf = node(Some(&middle), c"leaf");
-        assert!(climbed(top).is_empty());
-        assert!(climbed(middle).is_empty());
-        assert_eq!(
-            climbed(leaf),
-            [c"leaf".into(), c"middle".into(), Box::<CStr>::from(c"top")]
-        );
-    }
-
-    #[test]
-    fn a_sibling_in_flight_holds_up_the_climb() {
-        let top = node(None, c"top");
-        let (one, two) = (node(Some(&top), c"one"), node(Some(&top), c"two"));
-        assert!(climbed(top).is_empty());
-        assert_eq!(climbed(one), [Box::<CStr>::from(c"one")]);
-        assert_eq!(climbed(two), [c"two".into(), Box::<CStr>::from(c"top")]);
-    }
-
     #[test]
     fn dropping_a_chain_does_not_recurse() {
         let mut last = node(None, c"0");
