@@ -221,15 +221,21 @@ mod tests {
     use super::*;
     use std::os::fd::AsFd;
 
-    #[test]
-    fn the_rest_is_all_that_was_not_returned() {
+    /// Lists a directory of files with these names.
+    fn listing_of(names: &[&str]) -> Listing {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["a", "b", "c"] {
+        for name in names {
             std::fs::write(dir.path().join(name), "").unwrap();
         }
         let open = std::fs::File::open(dir.path()).unwrap();
         let mut listing = Listing::with_capacity(1024);
         assert!(listing.refill(open.as_fd()).unwrap());
+        listing
+    }
+
+    #[test]
+    fn the_rest_is_all_that_was_not_returned() {
+        let listing = listing_of(&["a", "b", "c"]);
         let mut entries = listing.entries();
         let first = entries.next().unwrap().name;
         let rest = entries.to_listing();
@@ -265,11 +271,7 @@ mod tests {
             FileType::BlockDevice,
             FileType::Unknown,
         ];
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("a"), "").unwrap();
-        let open = std::fs::File::open(dir.path()).unwrap();
-        let mut listing = Listing::with_capacity(1024);
-        assert!(listing.refill(open.as_fd()).unwrap());
+        let mut listing = listing_of(&["a"]);
         for kind in KINDS {
             for is_skipped in [true, false] {
                 listing.retain(|entry| {
@@ -294,13 +296,7 @@ mod tests {
 
     #[test]
     fn a_half_that_is_split_off_is_listed_elsewhere() {
-        let dir = tempfile::tempdir().unwrap();
-        for name in ["a", "b", "c", "d", "e", "f"] {
-            std::fs::write(dir.path().join(name), "").unwrap();
-        }
-        let open = std::fs::File::open(dir.path()).unwrap();
-        let mut listing = Listing::with_capacity(1024);
-        assert!(listing.refill(open.as_fd()).unwrap());
+        let listing = listing_of(&["a", "b", "c", "d", "e", "f"]);
         let mut entries = listing.entries();
         let mut names = vec![entries.next().unwrap().name.to_owned()];
         let mut half = Listing::with_capacity(1024);
