@@ -73,23 +73,32 @@ fn links_that_replace_directories_while_engines_work_lead_nowhere() {
             let [source, dest] = ["s", "d"].map(|name| arena.at(name));
             build(&source);
             build_linked(&source.join("linked"), 10, 10);
-            let decoy = arena.at("decoy");
-            let swaps = AtomicUsize::new(0);
+            if side == "d" {
+                build(&dest);
+                Tree::at(&dest).plant("linked/{0..9}/");
+            }
+            let swapped = AtomicUsize::new(0);
+            let decoys = arena.at("decoys");
+            fs::create_dir(&decoys).unwrap();
+            // Each time a fifth of the directories, so that some were not entered yet.
             let hub = Hub::new(3, || {
-                let number = swaps.fetch_add(7, Ordering::Relaxed) % DIRS;
-                let _ = symlink(arena.outside(), &decoy);
-                let victim = match number % 4 {
-                    0 => arena.at(side).join(format!("linked/{}", number / 4)),
-                    _ => arena.at(side).join(number.to_string()),
-                };
-                let _ = exchange(victim, &decoy);
+                let first = swapped.fetch_add(DIRS / 5, Ordering::Relaxed) % DIRS;
+                for number in first..first + DIRS / 5 {
+                    let decoy = decoys.join(number.to_string());
+                    let _ = symlink(arena.outside(), &decoy);
+                    let victim = match number % 4 {
+                        0 => format!("linked/{}", number / 4),
+                        _ => number.to_string(),
+                    };
+                    let _ = exchange(arena.at(side).join(victim), &decoy);
+                }
             });
             let copy = archive().threads(1);
             hub.copy(&copy, &[&source], &exactly(&dest));
             changed_hands += hub.stolen() + hub.entrusted();
             arena.assert_outside_is_untouched();
             assert_nothing_from_outside(&dest);
-            for left in [&source, &dest, &decoy] {
+            for left in [&source, &dest, &decoys] {
                 remove_for_sure(left).unwrap();
             }
         }
