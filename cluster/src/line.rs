@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender};
 use fuc_cli::console::Console;
 use fuc_cli::rate::MaxRate;
 use fuc_engine::Cancel;
-use fuc_engine::distribute::{Exchange, Given, Incoming, LargeCopy, Stolen, Ticket};
+use fuc_engine::distribute::{Exchange, Incoming, LargeCopy, Reply, Stolen, Ticket};
 
 use crate::division::{Division, Divisions};
 use crate::homes::Homes;
@@ -105,7 +105,7 @@ impl Line {
             match self.receive() {
                 Incoming::Stolen(stolen) => {
                     let tickets = stolen.iter().map(Stolen::ticket);
-                    tickets.for_each(|ticket| self.give_back(ticket, Given::NotReached));
+                    tickets.for_each(|ticket| self.give_back(ticket, Reply::NotReached));
                 }
                 Incoming::Request | Incoming::Returned(..) => {}
                 Incoming::End => break,
@@ -140,8 +140,8 @@ impl Exchange for Line {
         self.send(Outgoing::Entrust(engine, stolen));
     }
 
-    fn give_back(&self, ticket: Ticket, given: Given) {
-        self.send(Outgoing::GiveBack(ticket, given));
+    fn give_back(&self, ticket: Ticket, reply: Reply) {
+        self.send(Outgoing::GiveBack(ticket, reply));
     }
 
     fn divides(&self, bytes: u64) -> bool {

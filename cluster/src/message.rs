@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use fuc_cli::console::Output;
 use fuc_engine::Summary;
-use fuc_engine::distribute::{Given, LargeCopy, Stolen, Ticket};
+use fuc_engine::distribute::{LargeCopy, Reply, Stolen, Ticket};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub(crate) enum Outgoing {
     /// The engine has work for this rank alone.
     Entrust(Rank, Vec<Stolen>),
     /// The engine has finished what another rank gave it.
-    GiveBack(Ticket, Given),
+    GiveBack(Ticket, Reply),
     /// A worker waits for a permit.
     WantPermits,
     /// The rank has output.
@@ -45,7 +45,7 @@ pub(crate) enum Message {
     /// The sender gives work that the receiver alone can do.
     Entrusted(Vec<Stolen>),
     /// The sender gives work back.
-    GivenBack(Ticket, Given),
+    GivenBack(Ticket, Reply),
     /// Output for rank 0 to print.
     Text(Output),
     /// The work that the sender has done since its last such message.
@@ -173,7 +173,7 @@ pub(crate) mod tests {
             Message::Steal,
             Message::Work(Vec::new()),
             Message::Entrusted(Vec::new()),
-            Message::GivenBack(ticket, Given::NotReached),
+            Message::GivenBack(ticket, Reply::NotReached),
             Message::Text(Output::Lines(b"a\n".to_vec())),
             Message::Text(Output::Diagnostics(b"b\n".to_vec())),
             Message::Progress(Amount {

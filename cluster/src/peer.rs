@@ -32,7 +32,7 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use fuc_cli::console::Output;
-use fuc_engine::distribute::{Given, Incoming, Ticket};
+use fuc_engine::distribute::{Incoming, Reply, Ticket};
 
 use crate::message::{Amount, Answer, Message, Outgoing, Part, Rank, RankResult};
 use crate::pace::Issuer;
@@ -151,8 +151,8 @@ impl Peer {
         self.actions.push(Action::Tell(message));
     }
 
-    fn give_back(&mut self, ticket: Ticket, given: Given) {
-        self.send(ticket.victim, Message::GivenBack(ticket, given));
+    fn give_back(&mut self, ticket: Ticket, reply: Reply) {
+        self.send(ticket.victim, Message::GivenBack(ticket, reply));
     }
 
     /// Handles a message of this rank's engine.
@@ -163,19 +163,19 @@ impl Peer {
                 Some(thief) => self.send(thief, Message::Work(stolen)),
                 // Two workers have answered one request.
                 None => stolen.iter().for_each(|stolen| {
-                    self.give_back(stolen.ticket(), Given::NotReached);
+                    self.give_back(stolen.ticket(), Reply::NotReached);
                 }),
             },
             Outgoing::Entrust(rank, stolen) => self.send(rank, Message::Entrusted(stolen)),
-            Outgoing::GiveBack(ticket, given) => {
-                match given {
-                    Given::NotReached => {
+            Outgoing::GiveBack(ticket, reply) => {
+                match reply {
+                    Reply::NotReached => {
                         self.next_theft = now + self.penalty;
                         self.penalty = LONGEST_PENALTY.min(self.penalty * 2);
                     }
-                    Given::Finished(_) => self.penalty = PENALTY,
+                    Reply::Finished(_) => self.penalty = PENALTY,
                 }
-                self.give_back(ticket, given);
+                self.give_back(ticket, reply);
             }
             Outgoing::WantPermits => self.send(0, Message::WantPermits),
             Outgoing::Text(text) => self.send(0, Message::Text(text)),
@@ -206,7 +206,7 @@ impl Peer {
                 self.tell(Incoming::Stolen(stolen));
             }
             Message::Entrusted(stolen) => self.tell(Incoming::Stolen(stolen)),
-            Message::GivenBack(ticket, given) => self.tell(Incoming::Returned(ticket, given)),
+            Message::GivenBack(ticket, reply) => self.tell(Incoming::Returned(ticket, reply)),
             Message::Text(text) => self.actions.push(Action::Print(text)),
             Message::Progress(amount) => self.actions.push(Action::Count(amount)),
             Message::WantPermits => {

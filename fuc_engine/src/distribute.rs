@@ -29,9 +29,9 @@
 //!   From there on, the thief works as any worker of the victim does: relative to the parent's descriptor.
 //! - **What the victim counts.** Queued names are a user of their parent's node. The ticket keeps this use until
 //!   the thief gives the names back, so no other count is needed. The victim first notes what the thief
-//!   reports, [`Given::Finished`], and then climbs as if one of its workers had finished the directory.
+//!   reports, [`Reply::Finished`], and then climbs as if one of its workers had finished the directory.
 //! - **If a thief cannot reach the parent,** because it was renamed or is not mounted on that machine, it gives the
-//!   names back as [`Given::NotReached`]. The victim queues them again. So a thief reports no failure that
+//!   names back as [`Reply::NotReached`]. The victim queues them again. So a thief reports no failure that
 //!   the victim would not have met.
 //! - **What can be stolen.** Operands cannot. Names very deep below their operand stay, because a thief opens each level
 //!   above them. A worker never gives its last queued directory, so a chain of directories does not change hands. It
@@ -135,11 +135,11 @@ pub trait Exchange: Sync {
     /// Gives entries to a thief. The call follows an [`Incoming::Request`], which may have been for another
     /// thief.
     ///
-    /// If no thief wants them any more, the exchange [gives them back](Self::give_back) as [`Given::NotReached`].
+    /// If no thief wants them any more, the exchange [gives them back](Self::give_back) as [`Reply::NotReached`].
     fn give(&self, stolen: Vec<Stolen>);
 
     /// Gives back what was received as [`Incoming::Stolen`], to the engine that is [the victim](Ticket::victim).
-    fn give_back(&self, ticket: Ticket, given: Given);
+    fn give_back(&self, ticket: Ticket, reply: Reply);
 
     /// Returns the [engine](Self::engine) that is the home of all files with this inode number.
     ///
@@ -150,7 +150,7 @@ pub trait Exchange: Sync {
     /// Gives entries to `engine`, their home, which has not asked for them. The home gets them as
     /// [`Incoming::Stolen`], and they come back as stolen ones do. A removal does not call this.
     ///
-    /// If the home does not take part, the exchange gives them back to this engine as [`Given::NotReached`]. Then
+    /// If the home does not take part, the exchange gives them back to this engine as [`Reply::NotReached`]. Then
     /// they are reported as failed.
     fn entrust(&self, engine: u32, entries: Vec<Stolen>);
 
@@ -179,7 +179,7 @@ pub enum Incoming {
     /// This engine gets entries that another one has given or entrusted to it.
     Stolen(Vec<Stolen>),
     /// Entries that this engine has given come back.
-    Returned(Ticket, Given),
+    Returned(Ticket, Reply),
     /// No more messages follow. An engine that assists ends when its workers have no tasks.
     End,
 }
@@ -213,9 +213,9 @@ pub struct LargeCopy {
     pub modified: i64,
 }
 
-/// The result of the work on stolen entries.
+/// What a thief replies when it gives entries back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Given {
+pub enum Reply {
     /// Nothing is left to do there.
     Finished(Finished),
     /// The parent could not be opened. Nothing was done.

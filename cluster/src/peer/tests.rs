@@ -268,14 +268,14 @@ impl Simulation {
                     self.give_work(rank, token.ticket(), Engine::take);
                 }
             }
-            Incoming::Returned(ticket, Given::Finished(_)) => {
+            Incoming::Returned(ticket, Reply::Finished(_)) => {
                 let said = self.rank(rank).engine.take_back(ticket);
                 if let Some(outgoing) = said {
                     self.say(rank, outgoing);
                 }
             }
             // The engine has served a request for a thief that another gift had reached.
-            Incoming::Returned(ticket, Given::NotReached) => {
+            Incoming::Returned(ticket, Reply::NotReached) => {
                 self.give_work(rank, ticket, Engine::keep);
             }
             Incoming::End => {

@@ -26,7 +26,7 @@ use rustix::fs::FileType;
 use rustix::io::Errno;
 
 use super::{NodeOf, Purpose, Task, Unvisited, Visitor, Walk, Walker, filtered, leave, list};
-use crate::distribute::{Exchange, FileName, Finished, Given, Incoming, ParentId, Stolen, Ticket};
+use crate::distribute::{Exchange, FileName, Finished, Incoming, ParentId, Reply, Stolen, Ticket};
 use crate::hashing::HashMap;
 use crate::node::{Dir, Node, Place, Side};
 use crate::paths;
@@ -103,7 +103,7 @@ pub(crate) enum Received<V: Visitor> {
     /// Process entries of the other engine.
     Stolen(Box<Stolen>),
     /// Go on with entries of this engine that come back.
-    Returned(Box<Names<V::Dir>>, Given),
+    Returned(Box<Names<V::Dir>>, Reply),
 }
 
 /// The work that is shared with other engines.
@@ -264,10 +264,10 @@ fn attend<V: Visitor>(shared: &Shared<'_, V::Dir>, inlet: &Inlet<'_, Task<V>>) {
                 let received = stolen.into_iter().map(Box::new).map(Received::Stolen);
                 inlet.put(received.map(Task::Received).collect(), 0);
             }
-            Incoming::Returned(ticket, given) => {
+            Incoming::Returned(ticket, reply) => {
                 let names = lock(&shared.lent).names.remove(&ticket.number);
                 if let Some(names) = names.map(Box::new) {
-                    let returned = Received::Returned(names, given);
+                    let returned = Received::Returned(names, reply);
                     inlet.put([Task::Received(returned)].into(), 1);
                 }
             }
@@ -406,7 +406,7 @@ pub(super) fn process_received<V: Visitor>(received: Received<V>, worker: &mut W
         return;
     };
     match received {
-        Received::Returned(names, given) => process_returned(*names, given, worker),
+        Received::Returned(names, reply) => process_returned(*names, reply, worker),
         Received::Stolen(stolen) if worker.job.report().must_stop() => {
             let not_done = Finished {
                 kept: true,
@@ -414,7 +414,7 @@ pub(super) fn process_received<V: Visitor>(received: Received<V>, worker: &mut W
             };
             shared
                 .exchange
-                .give_back(stolen.ticket, Given::Finished(not_done));
+                .give_back(stolen.ticket, Reply::Finished(not_done));
         }
         Received::Stolen(stolen) => process_stolen(stolen, shared, worker),
     }
@@ -424,20 +424,20 @@ pub(super) fn process_received<V: Visitor>(received: Received<V>, worker: &mut W
 /// that their home could not reach fail. In a cancelled run, both stay.
 fn process_returned<V: Visitor>(
     names: Names<V::Dir>,
-    given: Given,
+    reply: Reply,
     worker: &mut Walker<'_, '_, V>,
 ) {
     let visitor = worker.job;
     let (node, listing) = (names.parent, names.entries);
-    match given {
-        Given::Finished(finished) => visitor.note_finished(&node, finished),
-        Given::NotReached if visitor.report().must_stop() => {
+    match reply {
+        Reply::Finished(finished) => visitor.note_finished(&node, finished),
+        Reply::NotReached if visitor.report().must_stop() => {
             visitor.note_unvisited(&node, Unvisited::NotDone);
         }
-        Given::NotReached if names.home.is_none() => {
+        Reply::NotReached if names.home.is_none() => {
             return worker.push(Task::Batch { node, listing }, When::Next);
         }
-        Given::NotReached => visitor.home_not_reached(&node, &listing),
+        Reply::NotReached => visitor.home_not_reached(&node, &listing),
     }
     leave(Some(node), worker);
 }
@@ -484,8 +484,8 @@ fn put_off<V: Visitor>(
         thread::sleep(PAUSE);
         worker.push(Task::Received(Received::Stolen(stolen)), When::Idle);
     } else {
-        let given = Given::NotReached;
-        shared.exchange.give_back(stolen.ticket, given);
+        let reply = Reply::NotReached;
+        shared.exchange.give_back(stolen.ticket, reply);
     }
 }
 
@@ -569,8 +569,8 @@ pub(super) fn give_back<V: Visitor>(visitor: &V, node: &NodeOf<V>) -> bool {
     let Some(borrowed) = lock(&shared.borrowed).remove(&node.address()) else {
         return false;
     };
-    let given = Given::Finished(visitor.end_borrowed(node));
+    let reply = Reply::Finished(visitor.end_borrowed(node));
     close_borrowed(visitor, node);
-    shared.exchange.give_back(borrowed.ticket, given);
+    shared.exchange.give_back(borrowed.ticket, reply);
     true
 }

@@ -16,7 +16,7 @@ use std::{
 use crossbeam_channel::{Receiver, Sender};
 use fuc_engine::{
     CopyOp, Dest, Error, Event, Observer, RemoveOp, Summary,
-    distribute::{Exchange, Given, Incoming, LargeCopy, Role, Stolen, Ticket},
+    distribute::{Exchange, Incoming, LargeCopy, Reply, Role, Stolen, Ticket},
 };
 
 use crate::kit::{Failure, paths};
@@ -253,7 +253,7 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         let Some(thief) = thief else {
             for ticket in stolen.iter().map(Stolen::ticket) {
                 let victim = ticket.victim as usize;
-                let returned = Incoming::Returned(ticket, Given::NotReached);
+                let returned = Incoming::Returned(ticket, Reply::NotReached);
                 self.hub.send(victim, returned);
             }
             return;
@@ -288,13 +288,13 @@ impl<F: Fn() + Sync> Exchange for Desk<'_, F> {
         self.hub.send(engine as usize, Incoming::Stolen(received));
     }
 
-    fn give_back(&self, ticket: Ticket, given: Given) {
-        let is_missed = given == Given::NotReached;
+    fn give_back(&self, ticket: Ticket, reply: Reply) {
+        let is_missed = reply == Reply::NotReached;
         self.hub
             .not_reached
             .fetch_add(usize::from(is_missed), Ordering::Relaxed);
         let victim = ticket.victim as usize;
-        self.hub.send(victim, Incoming::Returned(ticket, given));
+        self.hub.send(victim, Incoming::Returned(ticket, reply));
     }
 
     fn divides(&self, bytes: u64) -> bool {

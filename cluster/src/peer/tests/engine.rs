@@ -6,7 +6,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use fuc_engine::distribute::{Finished, Given, Ticket};
+use fuc_engine::distribute::{Finished, Reply, Ticket};
 
 use super::tree::Shape;
 use super::{ENTRY, LISTING, Nanos, OPENING};
@@ -189,13 +189,13 @@ impl Engine {
             }
             (parent, uses) = (node.parent, 1);
         }
-        let given = Given::Finished(Finished {
+        let reply = Reply::Finished(Finished {
             kept: false,
             left_alone: false,
             changed: true,
         });
         Some(match parent {
-            Parent::Borrowed(ticket) => Outgoing::GiveBack(ticket, given),
+            Parent::Borrowed(ticket) => Outgoing::GiveBack(ticket, reply),
             _ => Outgoing::End,
         })
     }
