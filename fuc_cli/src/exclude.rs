@@ -267,8 +267,8 @@ pub fn is_taken(
 /// Checks that each pattern may be meant for entries of an operand.
 ///
 /// # Errors
-/// If a pattern is probably meant as a path beside the operand. It then begins with the path of the operand, or with the last
-/// names of that path, or it matches the operand or a directory above it. Each pattern is looked up below the operand, and
+/// If a pattern is probably meant as a path beside the operand. It then begins with the path of the operand or with the last
+/// names of that path, or matches the operand or a directory above. Each pattern is looked up below the operand, and
 /// so would exclude nothing that the user means.
 pub fn check_patterns(
     filter: &ExcludeFilter,

@@ -213,7 +213,7 @@ pub struct LargeCopy {
     pub modified: i64,
 }
 
-/// What a thief replies when it gives entries back.
+/// The reply of a thief that gives entries back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// Nothing is left to do there.

@@ -196,8 +196,8 @@ pub enum Refusal {
     /// The source is no longer the file whose copying began.
     #[error("it was replaced while being copied")]
     SourceReplaced,
-    /// This dest holds a part of the content. Either its copy has failed, or the run was [cancelled](crate::Cancel) while it
-    /// wrote it, and it existed before or could not be removed.
+    /// This dest holds a part of the content: its copy has failed, or was [cancelled](crate::Cancel). The dest had existed
+    /// before, or could not be removed.
     #[error("it is incomplete")]
     LeftIncomplete,
     /// The run was [cancelled](crate::Cancel) before this operand was complete. Observers do not receive it, because

@@ -3,7 +3,7 @@
 //! Children finish their parents. A node counts its users in `pending`: the task that
 //! lists it, each queued or running child, and each part of its listing that is a task of
 //! its own. The worker that takes the count to zero is the last one that can
-//! reach the directory. So it finishes the directory, and then it climbs: it gives up
+//! reach the directory. So this worker finishes the directory and climbs: it gives up
 //! the use that the directory had of *its* parent.
 //!
 //! ```text

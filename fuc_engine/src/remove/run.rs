@@ -31,7 +31,7 @@ use crate::walk::{
 };
 
 /// A directory is listed at most this many times. It is listed again if it is not empty in
-/// the end, because other processes add entries to it.
+/// the end, because other processes add entries.
 const MOST_PASSES: u8 = 8;
 
 /// The number of operands that are held at the same time. Workers wait for each other between two such portions.

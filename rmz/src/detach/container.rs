@@ -170,7 +170,7 @@ impl Container {
     pub(super) fn find(place: &Rc<OwnedFd>, name: &CStr, in_use: InUse) -> Result<Found, Errno> {
         match statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if is_own_directory(&stat, PRIVATE) => {}
-            // The run that has created it was killed before it could open it.
+            // The run that has created it was killed before the next step.
             Ok(stat) if is_own_directory(&stat, NEW) => {
                 return Ok(Found::Doubtful("whose mode is not 0700"));
             }

@@ -334,7 +334,7 @@ fn for_content(rules: Rules<'_>, source: &Facts, dest: &Facts) -> Settled {
     {
         Settled::Unlink
     } else if dest.kind == FileType::Symlink {
-        // It was not followed in a new directory: another process has planted it, or this run has just made it.
+        // In a new directory, another process has planted the link, or this run has just made it.
         Settled::Refuse(Refusal::ThroughJustCreatedLink)
     } else if rules.separates(dest) || rules.unlinks_for(source) {
         Settled::Unlink

@@ -276,8 +276,8 @@ impl<'o> Opening<'o> {
 
     /// Creates the dest of a large source, which gets its name when it is complete. Returns `None` if that is not possible.
     ///
-    /// Only native filesystems are trusted with a file without a name. JuiceFS deletes it when it is closed, although it has
-    /// accepted the link.
+    /// Only native filesystems are trusted with a file without a name. JuiceFS accepts the link, and deletes the file
+    /// when it is closed.
     #[cold]
     fn try_create_nameless(self) -> Option<OpenDest<'o>> {
         let Self { entry, source } = self;
