@@ -28,7 +28,7 @@ pub enum Stats {
 pub const FORMAT: [(&str, Stats); 2] = [("text", Stats::Text), ("json", Stats::Json)];
 
 /// The version of the JSON. A key may be added without a new version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A run, for its totals.
 #[derive(Clone, Copy, Debug)]
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn the_json_has_the_documented_keys_and_units() {
         let expected = concat!(
-            r#"{"version":1,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
+            r#"{"version":2,"entries":1500,"files":1490,"directories":9,"symlinks":0,"hard_links":1,"#,
             r#""other":0,"unknown":0,"bytes":1000000,"reflinked_bytes":4096,"kept":0,"compared":0,"merged":0,"deleted":3,"not_deleted":0,"failures":2,"#,
             r#""declined":0,"discarded":0,"cancelled":false,"dry_run":false,"wall_seconds":0.500000,"#,
             r#""entries_per_second":3000,"bytes_per_second":2000000}"#,

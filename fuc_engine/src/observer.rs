@@ -362,7 +362,7 @@ impl Counts {
     }
 
     /// Returns a measure of the work so far: one for each entry, and one for each 16 KiB. It includes sources that
-    /// were not copied because their dests stay.
+    /// were not copied because their dests stay, and directories that existed.
     ///
     /// The portion that is done is this number divided by that of a look-ahead; see
     /// [`CopyOp::count`](crate::CopyOp::count).
@@ -422,10 +422,10 @@ pub struct Summary {
     pub entries: u64,
     /// The number of those entries that are regular files, but not `hard_links`.
     pub files: u64,
-    /// The number of those entries that are directories. A copy includes directories that existed before, into
-    /// which it copied: the `merged` ones.
+    /// The number of those entries that are directories.
     pub directories: u64,
-    /// The number of those directories that existed before. A removal has 0.
+    /// The number of directories into which a copy copied, and which existed before. They are not among the `entries`. A
+    /// removal has 0.
     pub merged: u64,
     /// The number of those entries that are symbolic links, including those of
     /// [`LinkKind::Symbolic`](crate::LinkKind::Symbolic).

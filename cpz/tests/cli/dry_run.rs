@@ -26,7 +26,7 @@ fn plans() {
         cpz --dry-run -n a/. b/. t
         > would copy 'a/./f' -> 't/./f'
         > would copy 'b/./f' -> 't/./f'
-        > would copy 4 entries, 2 B
+        > would copy 2 entries, 2 B
         # A directory in the way of a hard link that is not permitted is foreseen.
         f= :1 t/f/ :1 %777 t :1
         user cpz --dry-run=total -l -b f t

@@ -224,7 +224,7 @@ fn files_that_are_linked_or_copied() {
         > new 'd/link'
         > updated 'd/file' (other size)
         > updated 'd/sub/below' (other time)
-        > would copy 6 entries, 2 B, and delete 3
+        > would copy 4 entries, 2 B, and delete 3
         d/file=1 @1.1
         cpz -a -u --itemize s/file d
         > kept 'd/file' (not older)

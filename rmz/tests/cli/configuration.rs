@@ -33,7 +33,7 @@ fn options_that_suit_every_run() {
             r#"
         patterns='b\n' t/{a,b,c}=
         rmz t
-        > {"version":1,...
+        > {"version":2,...
         = -t/c"#,
         );
     with("--stats\n").rows(

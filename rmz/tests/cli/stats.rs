@@ -11,7 +11,7 @@ fn totals_as_json_or_as_a_table() {
         # They are the last line of stdout.
         t/a=1234 t/sub/b=5 t/link->a t/fifo<fifo>
         rmz --stats=json t none
-        > {"version":1,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"merged":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,...
+        > {"version":2,"entries":6,"files":2,"directories":2,"symlinks":1,"hard_links":0,"other":1,"unknown":0,"bytes":5,"reflinked_bytes":0,"kept":0,"compared":0,"merged":0,"deleted":0,"not_deleted":0,"failures":1,"declined":0,...
         ! cannot remove 'none': No such file or directory
         = -t
         # A table on stderr has no zeros.
@@ -29,16 +29,16 @@ fn totals_as_json_or_as_a_table() {
         = -t
         # A run without work has totals, too.
         rmz -f --stats=json
-        > {"version":1,"entries":0,..."failures":0,"declined":0,...
+        > {"version":2,"entries":0,..."failures":0,"declined":0,...
         rmz -I --stats=json t
-        > {"version":1,"entries":0,..."failures":0,"declined":1,...
+        > {"version":2,"entries":0,..."failures":0,"declined":1,...
         ! remove 1 argument recursively?
         ? 0
         rmz --stats=json --files0-from=none
-        > {"version":1,"entries":0,..."failures":1,"declined":0,...
+        > {"version":2,"entries":0,..."failures":1,"declined":0,...
         ! cannot open 'none' for reading: No such file or directory
         rmz --stats=json --exclude-from=none t
-        > {"version":1,"entries":0,..."failures":1,"declined":0,...
+        > {"version":2,"entries":0,..."failures":1,"declined":0,...
         ! cannot open 'none' for reading: No such file or directory
         # A wrong command line has none.
         rmz --stats=json
@@ -46,20 +46,20 @@ fn totals_as_json_or_as_a_table() {
         ! try
         # Names of a list that cannot be read are failures.
         rmz --stats=json --files0-from=- << t/a\0\0\c
-        > {"version":1,"entries":1,..."bytes":4,..."failures":1,...
+        > {"version":2,"entries":1,..."bytes":4,..."failures":1,...
         ! -:2: invalid zero-length file name
         = -t/a
         # Answers of no are counted.
         f=12345
         rmz -i --stats=json f << n
-        > {"version":1,"entries":0,..."failures":0,"declined":1,...
+        > {"version":2,"entries":0,..."failures":0,"declined":1,...
         ! remove regular file 'f'?
         ? 0
         # Those of a dry run say so.
         rmz --dry-run --stats=json f
         > would remove 'f'
         > would remove 1 entry, 5 B
-        > {"version":1,"entries":1,..."bytes":5,..."dry_run":true,..."#,
+        > {"version":2,"entries":1,..."bytes":5,..."dry_run":true,..."#,
     );
 }
 

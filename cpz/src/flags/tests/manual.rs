@@ -23,7 +23,7 @@ const MANUAL: Manual = Manual {
         (
             "{keys}",
             "`reflinked_bytes` that share blocks, `kept` dests (up to date for `-u` or `--resume`), `compared` files (by \
-             `--verify`), `deleted` and `not_deleted` names (by `--delete`, because of `--max-delete`), `discarded` files \
+             `--verify`), `merged` directories (which existed before), `deleted` and `not_deleted` names (by `--delete`, because of `--max-delete`), `discarded` files \
              (incomplete at a signal)",
         ),
         ("{others}", "`unknown` is of rmz, and 0."),

@@ -110,9 +110,12 @@ impl Visitor for CopyRun<'_> {
                     let source = Some(source.file());
                     collisions::note_used(ctx, node.place.operand, source);
                 }
-                worker.scratch.tally.add_entry(Counted::Directory);
-                let is_merged = node.state.origin() == Origin::Existing;
-                worker.scratch.tally.merged += u64::from(is_merged);
+                if node.state.origin() == Origin::Existing {
+                    worker.scratch.tally.merged += 1;
+                    ctx.report.count_skipped(0);
+                } else {
+                    worker.scratch.tally.add_entry(Counted::Directory);
+                }
                 worker.count_work(1);
                 durable::entered(self, &node);
                 let entered = mirror::check_entered(ctx, &node);
