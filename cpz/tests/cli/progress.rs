@@ -332,6 +332,15 @@ fn the_first_line_has_a_percentage_if_counting_is_quick() {
 }
 
 #[test]
+fn directories_that_exist_are_done_but_not_copied() {
+    let held = Held::with("s/fifo<fifo> d/s/");
+    let mut live = held.start_at_a_terminal(80, "xterm", "--progress s d");
+    live.wait_for(Stream::Stdout, "] 50%  0 of 2 entries");
+    held.release("s/fifo");
+    assert_eq!(live.finish().status, Status::Exit(0));
+}
+
+#[test]
 fn before_everything_is_counted_the_percentage_is_an_estimate() {
     let served = or_skip!(FuseMount::with(Habits::default()));
     let names: String = (0..30).map(|n| format!("{n}/a= {n}/b= ")).collect();

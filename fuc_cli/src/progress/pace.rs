@@ -28,6 +28,10 @@ const REST: Duration = Duration::from_millis(5);
 /// An estimate from a smaller part of the work would say nothing.
 const LEAST_PART: f64 = 0.02;
 
+/// Directories in one directory whose number is known when the first of them is entered. If there are more, the engine
+/// enters some before it has listed the others, and a share of them would be too large.
+const MOST_HEIRS: usize = 500;
+
 /// A look-ahead, as others see it.
 #[derive(Debug, Default)]
 pub struct Scan {
@@ -63,7 +67,8 @@ impl Scan {
     /// Estimates the amount of work that it will find. Returns `None` near its beginning.
     pub(super) fn estimate(&self) -> Option<f64> {
         let part = lock(&self.state).part;
-        (part >= LEAST_PART).then(|| self.counts.work() as f64 / part)
+        let work = self.counts.work();
+        (part >= LEAST_PART && work > 0).then(|| work as f64 / part)
     }
 
     /// Rests if the look-ahead has taken its share of the processor time, until it has not.
@@ -105,6 +110,8 @@ struct Share {
     part: f64,
     /// Directories that were not entered yet, and 1 for all other entries.
     heirs: usize,
+    /// There were [too many](MOST_HEIRS) of them.
+    is_wide: bool,
 }
 
 impl Paced {
@@ -117,6 +124,7 @@ impl Paced {
             share: Mutex::new(Share {
                 part: 1.0,
                 heirs: operands,
+                is_wide: false,
             }),
         }
     }
@@ -128,7 +136,9 @@ impl Filter for Paced {
         let filter = self.filter.as_ref();
         let verdict = filter.map_or(Verdict::Take, |filter| filter.verdict(entry));
         if entry.is_directory() && verdict != Verdict::Prune {
-            lock(&self.share).heirs += 1;
+            let mut share = lock(&self.share);
+            share.heirs += 1;
+            share.is_wide |= share.heirs > MOST_HEIRS;
         }
         verdict
     }
@@ -147,10 +157,17 @@ impl Filter for Paced {
 impl Share {
     /// Passes work on to a directory that is entered.
     fn of_next_directory(&mut self) -> Self {
-        let part = self.part / self.heirs.max(1) as f64;
+        let part = match self.is_wide {
+            true => 0.0,
+            false => self.part / self.heirs.max(1) as f64,
+        };
         self.part -= part;
         self.heirs = self.heirs.saturating_sub(1);
-        Self { part, heirs: 1 }
+        Self {
+            part,
+            heirs: 1,
+            is_wide: false,
+        }
     }
 }
 
@@ -227,6 +244,14 @@ mod tests {
 
         let (_, end) = estimates("root/ root/pruned/a= root/deep/er/and/er/f= root/empty/ root/f=");
         assert!((end.unwrap() - 8.0).abs() < 0.01, "{end:?}");
+
+        // The first directories are entered before all of them are listed.
+        let (during, _) = estimates("root/{0..1999}/a=");
+        assert_eq!(during.iter().flatten().count(), 0, "{during:?}");
+
+        let idle = Arc::new(Scan::default());
+        drop(Paced::new(None::<fn(&Candidate<'_>) -> Verdict>, &idle, 1));
+        assert_eq!(idle.estimate(), None);
     }
 
     #[test]

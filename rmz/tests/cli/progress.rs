@@ -65,11 +65,12 @@ fn totals_of_a_short_run() {
 #[test]
 fn a_line_shows_the_portion_until_an_interrupt() {
     or_skip!(Run::new(RMZ).arg("-f").calls());
-    let scratch = Scratch::with("t/{0..30}=");
-    let run = rmz(&scratch, "--progress --threads=1 t");
-    let run = run.with_faults("unlinkat:delay_enter=1000000");
+    // Two entries are gone before they could be counted.
+    let scratch = Scratch::with("a= b= t/{0..30}=");
+    let run = rmz(&scratch, "--progress --threads=1 a b t");
+    let run = run.with_faults("unlinkat:delay_enter=1000000:when=3+");
     let mut live = or_skip!(run.at_terminal()).env("TERM", "xterm").start();
-    for part in ["%  ", " of 32 entries, "] {
+    for part in ["%  ", " of 34 entries, "] {
         live.wait_for(Stream::Stdout, part);
     }
     live.write("\x03");
@@ -117,7 +118,7 @@ fn sigusr1_is_answered_at_each_prompt_and_ends_rm() {
         live.wait_for(Stream::Stderr, &answer);
         live.wait_for(Stream::Stderr, "/s)\n");
         live.write("y\n");
-        assert_eq!(live.finish().status, Status::Exit(0));
+        assert_eq!(live.finish().status, Status::Exit(0), "{args}");
         let is_left = args.starts_with("--dry-run");
         assert_eq!(scratch.at("b").exists(), is_left, "{args}");
     }
