@@ -148,7 +148,7 @@ fn cp_does_the_work_with_a_warning_if_there_is_no_other_one() {
     needs!(root);
     let place = place();
     place.plant("f=content");
-    let script = r#"for cp in /usr/bin/cp /bin/cp; do mount --bind ours/cp $cp || exit 99; done
+    let script = r#"for cp in /usr/bin/cp /bin/cp; do mount --bind ours/cp $cp || exit 9; done
         exec fakeroot sh -c 'PATH=ours; exec cp f g'"#;
     let run = Run::new("unshare").args(["-m", "sh", "-c", script]);
     let outcome = run.current_dir(&place).output();

@@ -28,6 +28,9 @@ const PWD: &str = "$PWD";
 /// The status of a script that could not prepare a run. No command ends with it.
 const CANNOT_PREPARE: Status = Status::Exit(99);
 
+/// The status of a shell that does not find a program.
+const NOT_FOUND: Status = Status::Exit(127);
+
 /// The result of a command in its tree.
 #[derive(Debug)]
 pub struct Observed {
@@ -209,9 +212,8 @@ impl Parity {
         // One period for both: what both have preserved is then as fresh for one as for the other.
         let begin = now();
         let [ours, gnu] = [(ours, 0), (gnu, 1)].map(|(it, side)| self.run(it, side, &trees[side]));
-        if self.scripts.is_some() && gnu.1.status == CANNOT_PREPARE {
-            let why = gnu.1.stderr_text();
-            return Err(Skip(format!("the script cannot prepare the run: {why}")));
+        if self.scripts.is_some() {
+            prepared([&ours.1, &gnu.1])?;
         }
         let period = since(begin);
         let observed = |(program, outcome), tree| Observed {
@@ -294,6 +296,19 @@ impl Parity {
     fn snapshot(&self, tree: &Scratch, fresh: &RangeInclusive<i64>) -> Snapshot {
         let snapshot = Snapshot::with_fresh_times(tree.path(), self.attributes, fresh);
         snapshot.with_targets(tree.path(), PWD)
+    }
+}
+
+/// Checks that a script could prepare its runs, of which these are the outcomes.
+fn prepared(outcomes: [&Outcome; 2]) -> Result<(), Skip> {
+    let is_missing = outcomes.iter().all(|it| it.status == NOT_FOUND);
+    let unprepared = |it: &&&Outcome| is_missing || it.status == CANNOT_PREPARE;
+    match outcomes.iter().find(unprepared) {
+        Some(outcome) => {
+            let why = outcome.stderr_text();
+            Err(Skip(format!("the script cannot prepare the run: {why}")))
+        }
+        None => Ok(()),
     }
 }
 
@@ -393,11 +408,19 @@ mod tests {
     #[test]
     fn a_script_that_cannot_prepare_the_run_skips_it() {
         let scratch = Scratch::new();
-        let observed = Parity::new(impostor(&scratch, "echo more"), "rm")
-            .in_script("echo no mounts >&2; exit 99")
-            .observe(build);
-        let Skip(why) = observed.expect_err("a reason");
-        assert_eq!(why, "the script cannot prepare the run: no mounts\n");
+        let cannot = "echo no mounts >&2; exit 99";
+        let runs = r#"exec "$@""#;
+        for (ours, gnu, reason) in [
+            (cannot, cannot, "no mounts"),
+            (cannot, runs, "no mounts"),
+            ("exec none", "exec none", "not found"),
+        ] {
+            let observed = Parity::new(impostor(&scratch, "echo more"), "rm")
+                .in_scripts(ours, gnu)
+                .observe(build);
+            let Skip(why) = observed.expect_err(reason);
+            assert!(why.contains(reason), "{why}");
+        }
     }
 
     #[test]
