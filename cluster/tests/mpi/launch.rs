@@ -40,7 +40,7 @@ fn what_several_ranks_cannot_do_is_refused_once_and_before_any_work() {
         let run = program.job(4, STATUSES, arguments);
         let outcome = run.current_dir(&scratch).output();
         let expected = format!("{}: {message}", program.name);
-        assert_eq!(program.diagnostics(&outcome), [expected]);
+        assert_eq!(program.diagnostics(&outcome), [expected], "{arguments}");
         assert_eq!(statuses(&scratch), ["1"; 4], "{arguments}");
         assert_eq!(before.diff(&Snapshot::of(scratch.at("t"), unread)), "");
         assert!(!scratch.at("d").exists());

@@ -10,8 +10,8 @@ use testkit::tree::{Scratch, Tree, comb, wide_dirs};
 use testkit::{needs, or_skip};
 
 use crate::job::{
-    FEW_DESCRIPTORS, PIDS, RMZ, SLOW_THOUSANDS, STATUSES, assert_interrupted, assert_shared,
-    printed, signal, stat, statuses, with_immutable,
+    FEW_DESCRIPTORS, PIDS, RMZ, SLOW_HUNDREDS, SLOW_THOUSANDS, STATUSES, assert_interrupted,
+    assert_shared, printed, signal, stat, statuses, with_immutable,
 };
 use crate::trees::{build, count};
 
@@ -195,6 +195,17 @@ fn a_rate_limits_all_ranks_together_and_progress_is_that_of_all() {
     let last = shown.lines().last().unwrap_or_default();
     assert!(last.starts_with("301 entries removed"), "{shown}");
     assert_names(&scratch, &[]);
+}
+
+#[test]
+fn excluded_names_stay_on_every_rank() {
+    let scratch = Scratch::with(r"t/{0..199}/{sub/file,kept.o}= patterns='*.o\n'");
+    let arguments = format!("{SLOW_HUNDREDS} --exclude-from=patterns t");
+    let outcome = RMZ.run(4, &arguments, &scratch);
+    outcome.assert_success();
+    assert_shared(&outcome);
+    let left = Snapshot::of(scratch.at("t"), Attributes::NAMES);
+    assert_eq!(left.len(), 1 + 2 * 200, "{left:?}");
 }
 
 #[test]

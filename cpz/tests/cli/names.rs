@@ -1,4 +1,4 @@
-//! Names are bytes, and are quoted as GNU quotes them. The tests of rmz have more of them.
+//! Names are quoted as GNU quotes them. The tests of rmz have more of them.
 
 use crate::support::CP;
 

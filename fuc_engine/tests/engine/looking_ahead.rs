@@ -136,5 +136,6 @@ fn a_cancelled_count_says_so() {
     let remove = RemoveOp::default().cancelled_by(cancel.clone());
     let counts = Arc::<Counts>::default();
     assert!(!remove.count(paths([scratch.at("t")]), &counts));
-    assert!(counts.entries() < 9, "{counts:?}");
+    // The operand may be counted.
+    assert!(counts.entries() <= 1, "{counts:?}");
 }

@@ -146,13 +146,13 @@ fn directories_are_hidden_and_removed() {
         = -a -b
         # Operands in one directory share a container.
         a/ f= b/
-        sh:'"$@" >lines; rmz --reap --wait .; grep -c renamed lines; grep -o "[.]rmz-[0-9a-f]*" lines | sort -u | wc -l; rm lines' rmz -v --detach a f ./b
+        sh:'"$@" >lines; s=$?; rmz --reap --wait .; grep -c renamed lines; grep -o "[.]rmz-[0-9a-f]*" lines | sort -u | wc -l; rm lines; exit $s' rmz -v --detach a f ./b
         > 2
         > 1
         = -a -f -b
         # A log that takes nothing does not stop the removal.
         d/f=
-        RMZ_LOG=log strace sh:'strace -f -qq -o /dev/null -e inject=write:retval=0 -e inject=unlinkat:error=EIO:when=1 "$@"; rmz --reap -v .' rmz --detach d
+        RMZ_LOG=log strace sh:'strace -f -qq -o /dev/null -e inject=write:retval=0 -e inject=unlinkat:error=EIO:when=1 "$@"; s=$?; rmz --reap -v .; exit $s' rmz --detach d
         > removed './.rmz-.../d/f'
         > removed directory './.rmz-.../d'
         > removed directory './.rmz-...'

@@ -366,6 +366,6 @@ fn a_log_that_is_never_read_does_not_stop_the_removal() {
         wait_for_background(&scratch);
         let container = containers(&scratch).pop().expect("what stays");
         let left = entries(container.join("d")).len();
-        assert_eq!(left, FAILURES, "the protected directories");
+        assert_eq!(left, FAILURES, "protected directories, {is_socket}");
     }
 }
