@@ -16,7 +16,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use crate::cursor::{CLEAR_LINE, Cursor};
 use crate::flags::UsageError;
@@ -25,6 +25,7 @@ use crate::prompt::Answers;
 use crate::quote;
 use crate::stdout_buffer::StdoutBuffer;
 use crate::streams::stderr;
+use crate::sync::lock;
 
 /// Draws a line at the bottom of a terminal, such as one that shows progress, in place of an earlier drawing. Records where
 /// the cursor is then.
@@ -233,7 +234,7 @@ impl Console {
 
     fn streams(&self) -> MutexGuard<'_, Streams> {
         // If another thread panicked, the streams hold whole lines, so go on.
-        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.streams)
     }
 }
 

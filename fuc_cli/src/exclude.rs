@@ -19,7 +19,7 @@ use std::io::{self, Read};
 use std::iter;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use fuc_engine::{Candidate, EnteredDirectory, Filter, Verdict};
 
@@ -31,6 +31,7 @@ use crate::input;
 use crate::locale::Charset;
 use crate::quote;
 use crate::streams;
+use crate::sync::lock;
 use crate::wording::errno_text;
 
 mod gitignore;
@@ -224,7 +225,7 @@ impl ExcludeFilter {
     #[must_use = "each unread file is a failure"]
     pub fn take_unread(&self, charset: Charset) -> Vec<String> {
         let unread = &self.shared.unread;
-        let unread = std::mem::take(&mut *unread.lock().unwrap_or_else(PoisonError::into_inner));
+        let unread = std::mem::take(&mut *lock(unread));
         let unread = unread.iter();
         unread
             .map(|(path, error)| input::not_opened(path, error, charset))
@@ -432,7 +433,7 @@ impl Filter for ExcludeFilter {
             })),
             Err(error) => {
                 let unread = &self.shared.unread;
-                let mut unread = unread.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut unread = lock(unread);
                 unread.insert(directory.path().join(".gitignore"), error);
                 // Nothing may be deleted that the file may exclude.
                 let leave_all = |_: &Candidate<'_>| Verdict::Prune;

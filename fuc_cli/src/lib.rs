@@ -59,6 +59,7 @@ pub mod reporter;
 pub mod stats;
 mod stdout_buffer;
 mod streams;
+mod sync;
 pub mod sys;
 pub mod threads;
 pub mod tool;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::num::NonZeroU64;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use fuc_engine::{Cancel, Throttle};
 
 use crate::flags::UsageError;
 use crate::locale::Charset;
+use crate::sync::lock;
 
 /// The time between two looks at the token of a worker that waits.
 const CANCEL_INTERVAL: Duration = Duration::from_millis(100);
@@ -101,7 +102,7 @@ impl Limiter {
     /// Notes the work, and returns the time at which the worker may go on. Time in which the run was slower is lost.
     fn due_after(&self, amount: u64, now: Instant) -> Instant {
         let seconds = amount as f64 / self.rate.per_second().get() as f64;
-        let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut due = lock(&self.due);
         *due = (*due).max(now) + Duration::from_secs_f64(seconds);
         *due
     }

@@ -4,11 +4,12 @@
 //! Each failure is either written or counted, and each count is written at the end of the run.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 
 use fuc_engine::Cause;
 
 use crate::streams::stderr;
+use crate::sync::lock;
 use crate::wording;
 
 /// Up to this number of failures, the user sees them all.
@@ -49,7 +50,7 @@ impl Repeats {
         if !*self.is_counted.get_or_init(|| stderr().is_terminal()) {
             return false;
         }
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = lock(&self.failures);
         let failures = failures.entry(wording::reason(cause)).or_default();
         *failures += 1;
         *failures > self.written
@@ -57,7 +58,7 @@ impl Repeats {
 
     /// Returns the number of failures that were not written, by their reasons.
     pub(crate) fn surplus(&self) -> BTreeMap<String, u64> {
-        let failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failures = lock(&self.failures);
         let surplus = failures
             .iter()
             .map(|(reason, &failures)| (reason.clone(), failures.saturating_sub(self.written)));

@@ -6,12 +6,14 @@
 //! the run: beside 60 busy processes, a copy of 80,000 files, which are counted in 0.35 s, had no percentage in 56 s.
 
 use std::fs;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use fuc_engine::{Cancel, Candidate, Counts, EnteredDirectory, Filter, Verdict};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::sync::lock;
 
 /// The processor time that a look-ahead takes in any case.
 const EAGER: Duration = Duration::from_millis(300);
@@ -25,14 +27,14 @@ const PERIOD: u32 = 256;
 /// The time from one look to the next while the look-ahead rests. The end of a run waits for one.
 const REST: Duration = Duration::from_millis(5);
 
-/// An estimate from a smaller part of the work would say nothing.
+/// The part of the work from which the whole is estimated. A smaller one would say little about the rest.
 const LEAST_PART: f64 = 0.02;
 
 /// Directories in one directory whose number is known when the first of them is entered. If there are more, the engine
 /// enters some before it has listed the others, and a share of them would be too large.
 const MOST_HEIRS: usize = 500;
 
-/// A look-ahead, as others see it.
+/// The part of a look-ahead that other threads see.
 #[derive(Debug, Default)]
 pub struct Scan {
     cancel: Cancel,
@@ -171,15 +173,11 @@ impl Share {
     }
 }
 
-/// All that is in the directory was seen.
+/// Counts the work in the directory as seen.
 impl Drop for Paced {
     fn drop(&mut self) {
         lock(&self.scan.state).part += lock(&self.share).part;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns `true` if a thread that took so much processor time has waited long for it.

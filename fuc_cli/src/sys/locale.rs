@@ -53,9 +53,11 @@ fn matches_locale(_answer: &CStr) -> Option<bool> {
 #[cfg(not(target_env = "musl"))]
 fn matches_locale(answer: &CStr) -> Option<bool> {
     use std::ffi::c_char;
-    use std::sync::{Mutex, PoisonError};
+    use std::sync::Mutex;
 
     use libc::{LC_COLLATE_MASK, LC_CTYPE_MASK, LC_MESSAGES_MASK};
+
+    use crate::sync::lock;
 
     // The `libc` crate does not declare this function of the C library.
     unsafe extern "C" {
@@ -66,7 +68,7 @@ fn matches_locale(answer: &CStr) -> Option<bool> {
     /// `rpmatch` keeps its compiled expression in memory that threads share.
     static MATCHING: Mutex<()> = Mutex::new(());
 
-    let _one_at_a_time = MATCHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = lock(&MATCHING);
     // SAFETY: the name is a C string, no locale is modified, and the result is
     // either null or a locale of our own.
     let locale = unsafe { libc::newlocale(CATEGORIES, c"".as_ptr(), ptr::null_mut()) };
