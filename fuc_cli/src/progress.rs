@@ -130,15 +130,15 @@ struct LineState {
     /// The look-ahead, and the number of entries that were done when it began.
     scan: Arc<Scan>,
     before: AtomicU64,
-    /// The amount of work, once the look-ahead is at its end.
-    expected: OnceLock<Expected>,
+    /// The number of entries that the look-ahead has missed, once it is at its end.
+    missed: OnceLock<u64>,
 }
 
 impl LineState {
     /// Returns the number of entries that a look-ahead does not find, if so many are done. That of a removal does not find
     /// what was removed before it came there: all that was removed before it began, and probably a half of what was removed
     /// since then.
-    fn missed(&self, tool: Tool, done: u64) -> u64 {
+    fn missed_by_now(&self, tool: Tool, done: u64) -> u64 {
         match tool {
             Tool::Copy => 0,
             Tool::Remove => self.before.load(Ordering::Relaxed).midpoint(done),
@@ -147,16 +147,8 @@ impl LineState {
 
     /// Estimates the amount of work while the look-ahead goes on, if so many entries are done.
     fn estimate(&self, tool: Tool, done: u64) -> Option<f64> {
-        Some(self.scan.estimate()? + self.missed(tool, done) as f64)
+        Some(self.scan.estimate()? + self.missed_by_now(tool, done) as f64)
     }
-}
-
-/// The amount of work that a look-ahead has found.
-#[derive(Clone, Copy, Debug)]
-struct Expected {
-    entries: u64,
-    bytes: u64,
-    work: u64,
 }
 
 impl Watch {
@@ -212,13 +204,8 @@ impl Watch {
                         .before
                         .store(self.counts.entries(), Ordering::Relaxed);
                     if look_ahead(&shared.scan) {
-                        let counts = shared.scan.counts();
-                        let missed = shared.missed(self.tool, self.counts.entries());
-                        let _ = shared.expected.set(Expected {
-                            entries: counts.entries() + missed,
-                            bytes: counts.bytes(),
-                            work: counts.work() + missed,
-                        });
+                        let missed = shared.missed_by_now(self.tool, self.counts.entries());
+                        let _ = shared.missed.set(missed);
                     }
                 }
             });

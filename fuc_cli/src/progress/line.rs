@@ -94,8 +94,9 @@ impl ProgressLine {
         let active = self.activity.time(elapsed);
         let per_second = self.speed.update(amount, active);
         let work_per_second = self.work_speed.update(work, active);
-        let expected = self.shared.expected.get();
-        let all = expected.map(|expected| expected.work as f64);
+        let found = self.shared.scan.counts();
+        let missed = self.shared.missed.get();
+        let all = missed.map(|missed| (found.work() + missed) as f64);
         let all = all.or_else(|| self.shared.estimate(self.tool, entries));
         let work = work as f64;
         let all = all.map(|all| all.max(work).max(1.0));
@@ -111,9 +112,9 @@ impl ProgressLine {
             elapsed,
             portion: all.map(|all| work / all),
             left,
-            ahead: expected.map(|expected| Ahead {
-                entries: expected.entries.max(entries),
-                bytes: expected.bytes.max(bytes),
+            ahead: missed.map(|missed| Ahead {
+                entries: entries.max(found.entries() + missed),
+                bytes: bytes.max(found.bytes()),
             }),
             directory: self.counts.directory(),
         };
