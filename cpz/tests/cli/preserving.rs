@@ -210,7 +210,7 @@ fn speaks_of_contexts_as_cp_does() {
 fn links_targets_parents_and_modes() {
     CP.table().build(some_of_everything).rows(
         r"
-        # The umask does not count for what is kept, nor does a default ACL for the mode that is not.
+        # The umask changes no mode that is kept, and a default ACL changes none that is not kept.
         into/ acl:d:u:55:rwx,d:g:56:rwx
         umask:027 cpz (--preserve=ownership|--no-preserve=mode) s new
         cpz --no-preserve=mode s into

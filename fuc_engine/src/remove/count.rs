@@ -62,8 +62,8 @@ impl Content {
 }
 
 impl Survey<'_> {
-    /// Adds each entry to `counts` when it is found. Returns `true` unless it was cancelled, or some bytes may be counted more than
-    /// once.
+    /// Adds each entry to `counts` when it is found. Returns `true` unless it was cancelled, or some bytes may be counted
+    /// more than once.
     pub(crate) fn count(
         self,
         operands: impl IntoIterator<Item = PathBuf>,

@@ -34,7 +34,7 @@
 //! | Another user plants a name `.rmz-…` for `--reap`. | It must be a directory of the caller with mode 0700, opened without following links. So the plant can only be a private directory of the caller that the other user may rename. It has no mark of its new name, and only its owner can make one: `--reap` only tries `rmdir`, which fails if the directory has an entry. |
 //! | A renamed container of the caller is planted. | Its mark has another name, so `--reap` leaves it alone. |
 //! | Two runs detach the same operand. | One rename succeeds. The other run reports that there is no such file, as rm does. |
-//! | `--reap` finds a container in use. | Its process holds an exclusive `flock` on it, and loses that however it ends. `--reap` skips it. |
+//! | `--reap` finds a container in use. | The process that uses it holds an exclusive `flock` on it, which the kernel drops when the process ends. `--reap` skips it. |
 //! | A run makes a container, and `--reap` removes it before it is locked. | The run cannot mark it, or cannot lock it, and removes the operand in the foreground. |
 //! | The filesystem has no locks for directories, as NFS. | Both remove the same trees, and a name that is gone is not a failure. A container that gets another tree before `rmdir` gets its mark again, and counts as in use. |
 //! | The filesystem keeps no owners or modes, as FAT. | The container is not private, so the operand is removed in the foreground. |

@@ -48,7 +48,7 @@ fn entries_that_a_glob_matches_stay_with_the_directories_above() {
         list='# objects\n*.o\x0d\n\n\\#odd  \n' t/#odd=
         rmz --exclude-from=list --exclude-from - --exclude=b.o t << !*.o a.o\c
         = -t/a.c -t/build -t/d/build -t/d/keep.o
-        # The mark of the byte order is no part of a pattern.
+        # A byte order mark at the start of a file does not belong to its first pattern.
         .
         sh:'printf "\\357\\273\\277*.o" | "$@"' rmz --exclude-from=- t
         = -t/a.c -t/build -t/d/build"#,
